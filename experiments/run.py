@@ -20,6 +20,7 @@ TASKS = {
     "probabilities": "probabilities",
     "proportions": "proportions",
     "tables": "tables",
+    "all": "all_sentences",
     "tagging": "tagging",
     "base-np": "base_noun_phrases",
     "parsing": "parsing",

@@ -29,8 +29,11 @@ NameTable::Name name_of(PyObject *text) {
 std::shared_ptr<NameTable> table_of(nb::list names) {
     auto table = std::make_shared<NameTable>();
     for (nb::handle name : names) {
-        require(readable(name.ptr()), "names are strings, and not too long");
-        table->add(name_of(name.ptr()));
+        require(PyUnicode_Check(name.ptr()), "names are strings");
+        nb::object text = nb::borrow(name);
+        if (!readable(text.ptr())) text = nb::steal(PyUnicode_FromObject(name.ptr()));  // of a class of its own
+        require(text.is_valid() && readable(text.ptr()), "a name is too long");
+        table->add(name_of(text.ptr()));
     }
     return table;
 }

@@ -215,11 +215,16 @@ def test_a_loss_without_tables_is_refused():
 
 
 @settings(deadline=None)
-@given(st.integers(0, 40), st.integers(0, 9), st.integers(0, 30), st.integers(0, 2**32))
+@given(st.integers(0, 40), st.integers(0, 9), st.integers(0, 70), st.integers(0, 2**32))
 def test_sparse_products(rows, columns, labels, seed):
     rng = np.random.default_rng(seed)
     dense = np.where(rng.random((rows, columns)) < 0.4, rng.normal(size=(rows, columns)), 0.0)
     sparse = pytest.importorskip("scipy.sparse")
     matrix, table = sparse.csr_matrix(dense), rng.normal(size=(columns, labels))
-    found = SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
-    np.testing.assert_allclose(found.times(table, threads=2), dense @ table, rtol=1e-12, atol=1e-12)
+    found = SparseRows.of(matrix).times(table, threads=2)
+    np.testing.assert_allclose(found, dense @ table, rtol=1e-12, atol=1e-12)
+    for name in native.instruction_sets():
+        native.use_instruction_set(name)
+        again = SparseRows.of(matrix).times(table, threads=1)
+        native.use_instruction_set()
+        np.testing.assert_array_equal(again, found)

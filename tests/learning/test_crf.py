@@ -85,7 +85,9 @@ def test_objectives_and_gradients_are_those_of_all_labellings(seed, loss, kind, 
 
 def test_a_margin_is_used_and_saved(tmp_path):
     X, y = corpus()
-    plain, wide, like = (SequenceCRF("hamming", objective="softmax-margin", margin=m) for m in (1.0, 5.0, 1e-9))
+    plain, wide, like = (
+        SequenceCRF("hamming", objective="softmax-margin", margin=m) for m in (1.0, 5.0, 1e-9)
+    )
     weights = [crf.fit(X, y).weights_ for crf in (plain, wide, like, SequenceCRF())]
     assert np.linalg.norm(weights[1]) > 1.5 * np.linalg.norm(weights[0])
     np.testing.assert_allclose(weights[2], weights[3], atol=1e-6)
@@ -101,7 +103,9 @@ def test_a_margin_is_a_positive_number(margin):
 
 @pytest.mark.parametrize("kind", ["likelihood", "risk"])
 def test_a_margin_is_for_softmax_margins(kind):
-    with pytest.raises(tt.ModelError, match="margin=2.0 is for objective='softmax-margin', got '.*'; remove"):
+    with pytest.raises(
+        tt.ModelError, match=r"margin=2\.0 is for objective='softmax-margin', got '.*'; remove"
+    ):
         SequenceCRF(objective=kind, margin=2.0).fit(*corpus())
 
 

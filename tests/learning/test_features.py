@@ -176,6 +176,13 @@ def test_names_that_differ_in_one_letter_or_in_length_are_told_apart(size, lette
     assert rows.starts[-3:].tolist() == [len(names)] * 3
 
 
+def test_names_may_be_of_a_class_of_their_own():
+    words = Vocabulary((np.str_("a"), np.str_("ébc"), "d" * 40, np.str_("e" * 40)))
+    for kind in (str, np.str_):
+        rows, _ = words.stacked([[[kind(name)] for name in [*words.names, "unknown"]]])
+        assert rows.columns.tolist() == [0, 1, 2, 3] and rows.starts.tolist() == [0, 1, 2, 3, 4, 4]
+
+
 EXAMPLES = {
     "lists": [[[f"a{i}", f"b{i % 7}", "unknown"], []] for i in range(3000)],
     "dictionaries": [[{"a": str(i % 5), "b": i % 3 == 0, "c": 0.5 * i}] for i in range(6000)],

@@ -68,9 +68,7 @@ class GraphObjective(Objective):
         nodes = np.split(single, self._node_ends)
         edges = np.split(pairs.reshape(-1, labels, labels), self._edge_ends)
         scores = [table for both in zip(nodes, edges, strict=True) for table in both if len(table)]
-        values, found = self._batch.objective(
-            self.kind, scores, self._importance, self.threads, self._margin
-        )
+        values, found = self._batch.objective(self.kind, scores, self._importance, self.threads, self._margin)
         by_nodes = self._nodes.T @ np.concatenate([table for table in found if table.ndim == 2])
         of_edges = [table.reshape(-1, labels * labels) for table in found if table.ndim == 3]
         by_edges = self._edges.T @ np.concatenate((*of_edges, np.zeros((0, labels * labels))))
