@@ -54,7 +54,7 @@ def exercise(model, statistics, **options):
 def test_batches(some, threads):
     models, statistics = [model for model, _ in some], [statistics for _, statistics in some]
     objectives = [None, lambda score, *tallies: score - sum(tallies)] * 3
-    for memory in (None, 2000 + 5000 * len(models)):
+    for memory in (None, 4000 + 8000 * len(models)):
         options = {"memory_limit": memory, "threads": threads, "errors": "return"}
         tt.profile_batch(models, statistics, **options)
         found = tt.solve_batch(models, statistics, objectives[: len(some)], **options)
