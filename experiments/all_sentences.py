@@ -14,7 +14,7 @@ import sklearn_crfsuite
 from data import Corpus, conll_2000
 from options import Options
 from probabilities import Contestant, decoded
-from results import Rows, counts, interval, measure
+from results import Rows, counts, interval, measure, ranged
 
 from tallytree.learning import SequenceCRF, SequenceSVM
 
@@ -57,7 +57,7 @@ def run(options: Options) -> None:
         seconds = time.process_time() - started
         for name, rows in decoded(fitted, corpus).items():
             base = rows if base is None else base
-            told = "" if rows is base else interval([rows], [base], 1.0)
+            told = "" if rows is base else ranged(interval([rows], [base], 1.0))
             setting = f"{contestant.setting}={best:g}"
             cells = contestant.name, setting, name, f"{measure(rows, 1.0):.2f}", told, f"{seconds:.0f}"
             print(f"| {' | '.join(cells)} |", flush=True)

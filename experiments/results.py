@@ -75,7 +75,7 @@ def measure(rows: Rows, beta: float) -> float:
     return 100 * (1 + beta**2) * right / max(beta**2 * true + found, 1)
 
 
-def interval(rows: list[Rows], base: list[Rows], beta: float) -> str:
+def interval(rows: list[Rows], base: list[Rows], beta: float) -> tuple[float, float, float]:
     """Return the mean difference to a base, and 95 % of what a paired bootstrap of sentences gives."""
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(len(base[0]), np.full(len(base[0]), 1 / len(base[0])), size=1000)
@@ -84,7 +84,18 @@ def interval(rows: list[Rows], base: list[Rows], beta: float) -> str:
     )
     low, high = np.quantile(apart / len(rows), (0.025, 0.975))
     mean = np.mean([measure(a, beta) - measure(b, beta) for a, b in zip(rows, base, strict=True)])
-    return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
+    return float(mean), float(low), float(high)
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def ranged(interval: tuple[float, float, float]) -> str:
+    """Return a mean difference and its interval."""
+    mean, low, high = map(signed, interval)
+    return f"{mean} ({low} to {high})"
 
 
 def _measures(sums: np.ndarray, beta: float) -> np.ndarray:
