@@ -38,7 +38,7 @@ PyRun make_run(const PyLayout &layout, std::vector<Tables> tables, AlgebraKind a
     check_prime(algebra, prime);
     if (layout.layout->lanes != kLanes) throw nb::value_error("this layout is for single precision");
     check_threads(threads, grain);
-    PyRun result{std::move(tables), nullptr, {threads, grain}};
+    PyRun result{std::move(tables), nullptr, {threads, grain}, nullptr};
     nb::gil_scoped_release release;
     every = every || algebra != AlgebraKind::MaxPlus;
     result.run = std::make_unique<Run>(every && layout.layout->unrolled > 0 ? unrolled(*layout.layout) : layout.layout,

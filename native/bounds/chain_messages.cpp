@@ -18,7 +18,11 @@ double ChainMessages::bytes(const LocalTables &tables) {
     const auto links = static_cast<double>(tables.changes());
     constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
     constexpr double kPosition = 72.0;  // links, kinds and best states
-    return static_cast<double>(steps.size()) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double);
+    constexpr double kKind = 112.0;     // where a kind is looked up
+    const auto kinds = static_cast<double>(tables.count_rows() + 1);
+    const double counts = row * static_cast<double>(tables.statistics()) / 2;  // as a list that grows, and a key
+    return static_cast<double>(steps.size()) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double) +
+           kinds * (kKind + 3 * counts + 2 * row);
 }
 
 void ChainMessages::begin() {

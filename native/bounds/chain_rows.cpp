@@ -1,6 +1,6 @@
 #include "bounds/chain_rows.h"
 
-#include <map>
+#include <unordered_map>
 
 namespace tallytree::bounds {
 
@@ -58,11 +58,14 @@ bool ChainRows::is_chain(const LocalTables &tables) {
 
 // What has been met on the way along a program.
 struct ChainRows::Met {
-    const double *scores = nullptr;                             // of the last table of neighbours,
-    std::size_t number = 0;                                     // and which it is
-    std::unordered_map<const double *, std::size_t> tables{};   // the same for all of them
-    std::map<std::vector<std::int32_t>, std::int32_t> kinds{};  // by their counts
-    std::vector<std::int32_t> shared{};                         // kinds of counts that several steps share
+    struct Mixed {
+        std::size_t operator()(const std::vector<std::int32_t> &counts) const { return mixed(counts); }
+    };
+    const double *scores = nullptr;                                              // of the last table of neighbours,
+    std::size_t number = 0;                                                      // and which it is
+    std::unordered_map<const double *, std::size_t> tables{};                    // the same for all of them
+    std::unordered_map<std::vector<std::int32_t>, std::int32_t, Mixed> kinds{};  // by their counts
+    std::vector<std::int32_t> shared{};  // kinds of counts that several steps share
     std::vector<std::int32_t> row{};
 };
 

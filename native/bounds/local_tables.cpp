@@ -136,15 +136,18 @@ Index LocalTables::place_counts(Index place, LocalStep &local) {
     constexpr std::size_t kMost = 1024;
     const std::span<const std::int32_t> row(shifts_.begin() + place, shifts_.end());
     const auto size = static_cast<Index>(row.size());
-    const auto number = static_cast<std::int32_t>(shift_rows_.size());
-    if (shift_rows_.size() == kMost && !shift_rows_.contains(mixed(row))) return place;
-    const auto [at, fresh] = shift_rows_.try_emplace(mixed(row), SharedRow{place, size, number});
-    const SharedRow &known = at->second;
-    if (!fresh && (known.size != size || !std::equal(row.begin(), row.end(), shifts_.begin() + known.place)))
+    const std::uint64_t key = mixed(row);
+    auto at = shift_rows_.find(key);
+    const bool fresh = at == shift_rows_.end() && shift_rows_.size() < kMost;
+    if (fresh) at = shift_rows_.emplace(key, SharedRow{place, size, static_cast<std::int32_t>(shared())}).first;
+    if (at == shift_rows_.end() || at->second.size != size ||
+        !std::equal(row.begin(), row.end(), shifts_.begin() + at->second.place)) {
+        unshared_++;
         return place;
-    local.shared = known.number;
+    }
+    local.shared = at->second.number;
     if (!fresh) shifts_.resize(place);
-    return known.place;
+    return at->second.place;
 }
 
 void LocalTables::merge_loops(Index t) {

@@ -23,7 +23,10 @@ struct LocalStep {
 // A number for a row of counts; equal ones have the same.
 inline std::uint64_t mixed(std::span<const std::int32_t> row) {
     std::uint64_t sum = row.size(), odd = 0x9E3779B97F4A7C15u;  // products that need not wait for each other
-    for (const auto x : row) sum += static_cast<std::uint32_t>(x) * (odd += 0xD1B54A32D192ED02u);
+    for (const auto x : row) {
+        const std::uint64_t product = static_cast<std::uint32_t>(x) * (odd += 0xD1B54A32D192ED02u);
+        sum += product ^ product >> 32;  // a sum of products alone would depend on two sums of all counts
+    }
     return (sum * 0x9E3779B97F4A7C15u) >> 16;
 }
 
@@ -59,6 +62,8 @@ class LocalTables {
     Index changes() const { return changes_; }
     // How many rows of counts steps share.
     Index shared() const { return static_cast<Index>(shift_rows_.size()); }
+    // How many rows of counts there are, shared or not.
+    Index count_rows() const { return shared() + unshared_; }
     // Whether counts and tallies fit the numbers that the search has for them.
     bool fits() const { return fits_; }
     Evaluated evaluate(const std::int64_t *labelling) const;
@@ -91,7 +96,7 @@ class LocalTables {
     std::unordered_map<std::uint64_t, SharedRow> shift_rows_;  // by `mixed`
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     double constant_ = 0, magnitude_ = 0, operations_ = 0;
-    Index changes_ = 0;
+    Index changes_ = 0, unshared_ = 0;
     Tally constant_counts_{};
     Box range_;
     bool fits_ = true;

@@ -55,7 +55,7 @@ class Messages {
   protected:
     // Notes how many bytes a band has; false where that is too much. Lists are copied as they grow.
     bool has_room(double bytes) {
-        constexpr double kCopied = 1.5;
+        constexpr double kCopied = 2;
         full_ = kCopied * bytes > room_;
         return !full_;
     }

@@ -97,7 +97,7 @@ def test_plans_with_checkpoints_have_the_same_gradients():
         assert some.plan.segments > 1
         for one, other in zip(some._messages.differentiate(cells), whole.gradient(weights), strict=True):
             np.testing.assert_array_equal(one, other)
-    with pytest.raises(tt.BudgetError, match="derivatives need additional tables"):
+    with pytest.raises(tt.BudgetError, match="derivatives need every table twice"):
         some.gradient(weights)
 
 

@@ -37,6 +37,15 @@ CORPUS = """
 """
 
 
+@pytest.fixture(autouse=True)
+def _whole_blocks(monkeypatch):
+    """Let freed blocks go back to the system, instead of staying between others in the heap of the C library.
+
+    What is counted is what is held; how a heap falls into pieces depends on the last bytes of a limit.
+    """
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "65536")
+
+
 def least_limit(code, growth):
     """Return the least of some limits under which a call runs, and what it takes then."""
     for share in (0.8, 0.9, 1.0, 1.1, 1.2, 1.3):
@@ -126,3 +135,19 @@ def test_answers_found_by_bounds_do_not_keep_models():
         small, call = asked(2, 5), asked(60, 60)
     """
     assert grown(code)["growth"] < 25e6  # 68e6 with the models
+
+
+@pytest.mark.filterwarnings("ignore::tallytree.errors.PerformanceWarning")
+@pytest.mark.parametrize(
+    "loss", [tt.losses.FBeta(background=0), tt.losses.SymmetricDifference(background=0)], ids=["f", "linear"]
+)
+def test_a_long_model_among_short_ones_is_solved_on_its_own(loss):
+    """Its losses of all tallies would not fit; those of the others do."""
+    rng = np.random.default_rng(0)
+    models = [tt.Model.chain(rng.normal(size=(n, 3)), rng.normal(size=(3, 3))) for n in [20] * 20 + [3000]]
+    losses = [loss.against(rng.integers(0, 3, len(model))) for model in models]
+    limit = {"memory_limit": 2e8}
+    found = tt.loss_augmented_batch(models, losses, "slack", **limit)
+    for number in (0, -1):
+        alone = tt.loss_augmented(models[number], losses[number], "slack", **limit)
+        assert found[number].value == pytest.approx(alone.value, rel=1e-12)

@@ -147,7 +147,7 @@ def test_a_diverse_list(files, capsys):
     expected = tt.diverse_k_best(PROBLEM.model, 3, 3)
     assert [one["assignment"] for one in found] == [one.assignment.tolist() for one in expected]
     assert run("k-best", "week.uai", "-k", "3", "--distance", "7") == Exit.OK
-    assert capsys.readouterr().err == "tallytree: there are only 2, not 3\n"
+    assert capsys.readouterr().err == "tallytree: there are only 2 labellings, not 3\n"
     assert run("k-best", "week.json", "--distance", "3") == Exit.MALFORMED
     assert "a diverse list is ordered by score" in capsys.readouterr().err
 

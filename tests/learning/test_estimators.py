@@ -257,6 +257,14 @@ def test_other_widths_are_refused_when_predicting():
 
 
 @pytest.mark.parametrize("hashed", [None, 16])
+def test_attributes_in_single_precision(hashed):
+    svm = SequenceSVM(hashed=hashed).fit([[{"a": np.float32(1.5)}, {"a": np.float16(0)}]], [["x", "y"]])
+    assert [row.tolist() for row in svm.predict([[{"a": np.float32(3)}]])] == [["x"]]
+    with pytest.raises(tt.ModelError, match="example 0: attribute 'a' is inf, but values must be finite"):
+        svm.predict([[{"a": np.float32("inf")}]])
+
+
+@pytest.mark.parametrize("hashed", [None, 16])
 def test_infinite_attributes_are_refused_when_predicting(hashed):
     svm = SequenceSVM(hashed=hashed).fit([[{"a": 1.0}]], [["x"]])
     with pytest.raises(tt.ModelError, match="example 1: attribute 'a' is -inf, but values must be finite"):

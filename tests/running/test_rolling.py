@@ -183,7 +183,9 @@ def test_tables_that_do_not_fit_roll_within_the_limit():
     np.testing.assert_array_equal(found.at(800).assignment, expected.at(800).assignment)
     with pytest.raises(tt.BudgetError, match=r"need every table.*raise memory_limit="):
         next(found.ranked())
-    with pytest.raises(tt.BudgetError, match=r"marginals keep every table twice"):
+    with pytest.raises(
+        tt.BudgetError, match=r"marginals need every table, but this plan keeps checkpoints of"
+    ):
         found.max_marginals(800)
 
 

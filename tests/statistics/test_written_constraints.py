@@ -86,6 +86,7 @@ REFUSED = [
         "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|available are a",
     ),
     ([A], "B-NP >= 2", "In a formula, - means minus; to read the name B-NP, quote it: 'B-NP'"),
+    ([A, B.named("b")], "a-b >= 1 and c >= 2", "where reads 'c', which is neither .*; available are a, b$"),
     ([A, B.named("a")], "a > 1", "reads 'a', but two statistics have this name; rename one"),
     ([A], "__import__('os')", "'__import__' is not a function"),
     ([A], "", "expected a number, a name or '\\(', got the end"),

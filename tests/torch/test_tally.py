@@ -194,3 +194,10 @@ def test_what_is_wrong_is_said(device):
         _ = chain.given(tally == 9).argmax
     with pytest.raises(tt.InfeasibleError, match="nothing in sentence 0"):
         chain.given(tally == 9).sample((2,))
+
+
+def test_probabilities_are_copies():
+    tally = ttt.Chain(torch.zeros(2, 3, 2), torch.zeros(2, 2)).tally(tt.count(state=1))
+    before = tally.log_prob(1).clone()
+    tally.log_prob(1).exp_()
+    assert torch.equal(tally.log_prob(1), before)

@@ -53,7 +53,8 @@ class Held:
         self.budget = Budget(limit)
         self._known: set[int] = set()  # what is counted, and the caller's arrays
         lengths = [len(model) for bulk in bulks for model in bulk.models]
-        self._what = f"a batch of {len(problems) + len(lengths):,} problems and answers"
+        count = len(problems) + len(lengths)
+        self._what = f"a batch of {count:,} {'problem' if count == 1 else 'problems'} and answers"
         size = _BULK * len(lengths) + _VARIABLE * sum(lengths)
         for problem in problems:
             model = _solved(problem)
@@ -72,11 +73,14 @@ class Held:
 
     def searched(self, answer: Any) -> None:
         """Count the proof of an answer that was found on its own, by a search; others keep a few numbers."""
+        size = 0
         for one in answer if isinstance(answer, list) else [answer]:
             proof = one.proof if isinstance(one, Solution) else None
             if isinstance(proof, Proof) and not isinstance(proof.plan, Price):
-                self.add(_alone(one.model))
-        self.check()
+                size += _alone(one.model)
+        if size:
+            self.budget.need(size, self._what)
+            self.add(size)
 
     def own(self, blocks: Iterable[Block]) -> None:
         """Note arrays that are the caller's."""

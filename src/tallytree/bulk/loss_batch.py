@@ -112,7 +112,7 @@ def most_violated(
 
 def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
     alone = searched_alone(asked, options)
-    bulks = in_bulk(asked, alone)
+    bulks = in_bulk(asked, alone, options.plan.limit)
     rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
     problems = {number: asked.problem(number, number in alone) for number in sorted(rest)}
     return Batch(problems, options, bulks).solve()

@@ -144,8 +144,11 @@ class LossProblem:
         return [loss_augmented(self.model, self.loss, self.scaling, margin=self.margin, **given)]
 
 
-def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossProblems]:
-    """Group the problems whose statistics and losses are handled natively, except those in `without`."""
+def in_bulk(asked: LossArguments, without: Collection[int], limit: float) -> list[LossProblems]:
+    """Group the problems whose statistics and losses are handled natively, except those in `without`.
+
+    Models whose table of losses would take much of `limit`, in bytes, are left out as well.
+    """
     groups: dict[Any, list[int]] = {}
     tables: dict[Any, TruthTables | None] = {}  # by recipe, which is often the same
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
@@ -158,7 +161,8 @@ def in_bulk(asked: LossArguments, without: Collection[int] = ()) -> list[LossPro
         key = id(recipe), states, model.alike
         if key not in tables:
             tables[key] = _tables_of(recipe, model)
-        if (found := tables[key]) is not None and found.suits(model):
+        found = tables[key]
+        if found is not None and found.suits(model) and found.bytes_at_most(len(model)) <= limit / 2:
             groups.setdefault((id(found), states), []).append(number)
     kept = {id(some): some for some in tables.values() if some is not None}
     bulks = (LossProblems(asked, numbers, kept[which]) for (which, _), numbers in groups.items())

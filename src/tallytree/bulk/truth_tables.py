@@ -135,6 +135,10 @@ class TruthTables(ABC):
         """Return the size of the losses of all tallies of some truths, and of what makes the largest."""
         return self.losses.bytes_for(lengths, self.kinds(labels, lengths)[1])
 
+    def bytes_at_most(self, length: int) -> int:
+        """Return the most memory that the losses of all tallies of one truth take while they are computed."""
+        return self.losses.bytes_at_most(length)
+
     @property
     def linked(self) -> bool:
         """Whether it looks at neighbours on chains, with states of its own."""
@@ -293,6 +297,11 @@ class LossTables:
         keys = set(zip(sizes, map(_longest, lengths), strict=True))
         every = [prod(self._shape(*key)) for key in keys]
         return 8 * sum(every), _MADE_BYTES * max(every, default=0)
+
+    def bytes_at_most(self, length: int) -> int:
+        """Return the most memory that the table of a truth of some length takes while it is made."""
+        longest = _longest(length)
+        return (8 + _MADE_BYTES) * prod(self._shape(longest, longest))
 
     def _shape(self, size: int, longest: int) -> list[int]:
         return [(size if name == "tp" else longest) + 1 for name in self._statistics]

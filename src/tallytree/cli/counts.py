@@ -52,7 +52,7 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
             raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
         unknown = next((name for name in formula.names if name not in known), None)
         if unknown is not None:
-            hint = minus_hint(formula.text) or f"; add --count {unknown}=LABEL"
+            hint = minus_hint(formula.text, known) or f"; add --count {unknown}=LABEL"
             raise ModelError(
                 f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}{hint}"
             )

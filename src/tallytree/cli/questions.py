@@ -26,6 +26,7 @@ from tallytree.cli.options import (
 )
 from tallytree.cli.text import progress, visible_lines
 from tallytree.errors import InfeasibleError
+from tallytree.values import counted
 
 
 def add(commands: Commands) -> None:
@@ -135,7 +136,9 @@ def _k_best(options: Namespace) -> int:
     else:
         print_lines(reports.ranked_lines(problem, found, terminal_width()))
     if found and len(found) < options.number and not options.json:
-        sys.stderr.write(f"tallytree: there are only {len(found)}, not {options.number}\n")
+        sys.stderr.write(
+            f"tallytree: there are only {counted(len(found), 'labelling')}, not {options.number}\n"
+        )
     if found or not options.number:
         return Exit.OK
     sys.stderr.write("tallytree: no labelling satisfies the constraint\n")

@@ -20,7 +20,7 @@ from tallytree.io.problems import ProblemFile
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
-from tallytree.statistics.formulas import name_in_formula
+from tallytree.statistics.formulas import is_number, name_in_formula
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
 
@@ -261,7 +261,9 @@ def _comparison(at: At) -> str:
 
 def _factor(at: At) -> str:
     """Take a number, or the name of a parameter."""
-    if isinstance(at.value, str):
+    if at.value == "inf":
+        return "inf"
+    if isinstance(at.value, str) and not is_number(at.value):
         return _name(at.value, at)
     number = _number(at)
     return repr(int(number)) if number == int(number) and abs(number) < 2**53 else repr(number)

@@ -7,12 +7,12 @@ accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attri
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
+from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -88,10 +88,15 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _finite(name: str, value: Any) -> float:
-    if abs(value) <= sys.float_info.max:
-        return float(value)
-    shown = value if isinstance(value, float) else "too large"
-    raise ModelError(f"attribute {name!r} is {shown}, but values must be finite; impute or remove it")
+    try:
+        number = float(value)
+    except OverflowError:  # of an integer
+        raise ModelError(
+            f"attribute {name!r} is too large, but values must be finite; scale or remove it"
+        ) from None
+    if isfinite(number):
+        return number
+    raise ModelError(f"attribute {name!r} is {number}, but values must be finite; impute or remove it")
 
 
 class NumberedNames(NamedTuple):

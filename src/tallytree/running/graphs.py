@@ -61,11 +61,9 @@ def pass_downward(
     if isinstance(messages, ReferenceRun):
         return messages.downward(weights)
     assert isinstance(messages, native.Run)
-    if not plan.every_table or plan.every_table_bytes + plan.table_bytes > plan.limit:
-        raise BudgetError(
-            f"marginals keep every table twice, {2 * plan.table_bytes:,} bytes; the limit is "
-            f"{plan.limit:,.0f}, and this plan keeps {plan.kept}. Raise memory_limit="
-        )
+    if not plan.every_table:
+        raise BudgetError(f"marginals need every table, but this plan keeps {plan.kept}. Raise memory_limit=")
+    _need_twice("marginals", plan)
     constants = sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
     return messages.downward(weights) + constants
 
@@ -86,12 +84,18 @@ def differentiated(
     """
     if not isinstance(messages, native.Run):
         raise ModelError("derivatives need the native executor; remove backend=")
-    if plan.every_table_bytes + plan.table_bytes > plan.limit:
-        raise BudgetError(
-            f"derivatives need additional tables, {2 * plan.table_bytes:,} bytes in total; the limit "
-            f"is {plan.limit:,.0f}. Raise memory_limit="
-        )
+    _need_twice("derivatives", plan)
     return messages.differentiate(weights)
+
+
+def _need_twice(what: str, plan: Plan) -> None:
+    """Raise BudgetError if a second set of tables does not fit."""
+    needed = plan.every_table_bytes + plan.table_bytes
+    if needed > plan.limit:
+        raise BudgetError(
+            f"{what} need every table twice, {needed:,} bytes with the plan; the limit is "
+            f"{plan.limit:,.0f}. Raise memory_limit="
+        )
 
 
 def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budget: Budget) -> InOrder:

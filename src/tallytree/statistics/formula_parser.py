@@ -106,8 +106,7 @@ class Parser:
             at = match.end()
         rest = self.text[at:].lstrip()
         if rest:
-            quote = "has no closing quote" if rest[0] in QUOTES else "has no meaning in a formula"
-            self._refuse(len(self.text) - len(rest), f"{rest[0]!r} {quote}")
+            self._refuse(len(self.text) - len(rest), _unreadable(rest))
         return [*tokens, Token("end", "", len(self.text.rstrip()))]
 
     def whole(self) -> Kind:
@@ -285,6 +284,15 @@ class Parser:
     def _refuse(self, at: int, why: str) -> NoReturn:
         around = self.text if len(self.text) <= 60 else f"{self.text[max(0, at - 25) : at + 25]}…"
         raise ModelError(f'"{around}", character {at + 1}: {why}')
+
+
+def _unreadable(rest: str) -> str:
+    """Say why no token begins here."""
+    if rest[0] not in QUOTES:
+        return f"{rest[0]!r} has no meaning in a formula"
+    if rest[0] not in rest[1:]:
+        return f"{rest[0]!r} has no closing quote"
+    return "a name in quotes must not be empty, nor contain line ends or other control characters"
 
 
 def _instead(text: str) -> str:

@@ -74,6 +74,12 @@ def is_name(text: str) -> bool:
     return bool(match and match["name"] == text) and text not in RESERVED
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number in a formula."""
+    match = TOKEN.fullmatch(text.lstrip("+-"))
+    return bool(match and match["number"])
+
+
 def name_in_formula(name: str, what: str) -> str:
     """Return a name as a formula has it: quoted if need be; ``what`` is for the error.
 
@@ -185,17 +191,17 @@ def checked_formula(
     known = {*names, "score"} if what == "objective" else set(names)
     for name in formula.names:
         if name not in known:
-            told = _unknown(name, what, known) + minus_hint(formula.text)
+            told = _unknown(name, what, known) + minus_hint(formula.text, known)
             raise ModelError(told.replace("?. ", "? "))
     return formula
 
 
-def minus_hint(text: str) -> str:
-    """Explain the hyphen if a name such as B-NP may have been meant."""
-    found = _HYPHENED.search(_QUOTED.sub(" ", text))
-    return (
-        f". In a formula, - means minus; to read the name {found[0]}, quote it: '{found[0]}'" if found else ""
-    )
+def minus_hint(text: str, known: Collection[str]) -> str:
+    """Explain the hyphen if a name such as B-NP may have been meant, of which no part is known."""
+    for found in _HYPHENED.findall(_QUOTED.sub(" ", text)):
+        if not any(part in known for part in found.split("-")):
+            return f". In a formula, - means minus; to read the name {found}, quote it: '{found}'"
+    return ""
 
 
 def _unknown(name: str, what: str, known: set[str]) -> str:

@@ -97,7 +97,7 @@ class Tally:
             0 <= one < size for one, size in zip(places, sizes, strict=True)
         ):
             at: Any = slice(None), *places
-            return self.log_probs[at]  # without tensors of numbers
+            return self.log_probs[at].clone()  # without tensors of numbers; the cached ones stay as they are
         rows = torch.arange(len(self.logits), device=self.logits.device)
         index: list[Tensor] = [rows]
         inside = torch.ones_like(rows, dtype=torch.bool)

@@ -68,10 +68,10 @@ class _Totalled:
         `again`: computes them, times one gain for each sentence if given. Tables for shared weights are
         summed over sentences, unless they are `apart`, so different gains must be known before.
         """
-        rate, known = self.rate, [first]
+        scores, rate, known = self.scores, self.rate, [first]  # not self: the graph of its total has this
 
         def pulled(gain: Tensor) -> Slopes:
-            given = _as_scores(gain, self.scores)
+            given = _as_scores(gain, scores)
             summed = chains.shared and not (apart and known)
             if summed and not plain.is_uniform(given):
                 return plain.gathered(chains, again(given), None, rate, in_place=True)
@@ -192,7 +192,9 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
     """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
     seen = look(scores, tell=True)
     words, positions = seen.read(), scores.emissions.shape[1]
-    found = counting.statistics_of(statistics, names, scores.emissions, positions - words.padding)
+    found = counting.statistics_of(
+        statistics, names, scores.emissions, positions - words.padding, lambda: scores.lengths.tolist()
+    )
     run = None if found is None else _fitting(seen.chains, found.tallies, torch.float64, True)
     if found is None or run is None:
         return on_cpu(cpu.tallied, scores, "these statistics", statistics, names)
@@ -200,19 +202,20 @@ def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, 
     low, part = found.part(ends if found.monotonic else scores.lengths.tolist())
     values = searching.log_tallies(run)
     grid = values.view(-1, *found.sizes)
+    shape = grid.shape
     places = None if part is None else (slice(None), *part)
 
     def pull(gain: Tensor) -> Slopes:
         given = gain.double()
-        upstream = given if places is None else _put(grid, places, given)
+        upstream = given if places is None else _put(shape, places, given)
         return searching.tally_expectations(run, upstream.contiguous())
 
     return grid if places is None else grid[places], pull, low
 
 
-def _put(grid: Tensor, places: tuple[slice, ...], part: Tensor) -> Tensor:
+def _put(shape: torch.Size, places: tuple[slice, ...], part: Tensor) -> Tensor:
     """Return a part of a grid within zeros."""
-    whole = torch.zeros_like(grid)
+    whole = part.new_zeros(shape)
     whole[places] = part
     return whole
 

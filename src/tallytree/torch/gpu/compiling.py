@@ -94,12 +94,17 @@ def is_idle(device: int, stream: int) -> bool:
         with torch.cuda.device(device):
             return is_idle(device, stream)
     status: int = _driver().cuStreamQuery(stream)
+    if status == _CAPTURING:
+        raise TallytreeError(
+            "the layers of tallytree.torch cannot be captured in a CUDA graph: a call waits until its "
+            "inputs are checked; capture the network alone, and call the layer after it"
+        )
     if status and status != _NOT_READY:
         _checked(status, "cuStreamQuery")
     return not status
 
 
-_NOT_READY = 600
+_NOT_READY, _CAPTURING = 600, 900
 
 
 def real(number: float, kind: str) -> Any:

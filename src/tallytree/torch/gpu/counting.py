@@ -6,7 +6,7 @@ at a position then adds one shift, and after each position a box of the grid is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -21,6 +21,8 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.torch.gpu.counted import Tallies, placed
 
 Integers = NDArray[np.int64]
+_MOST_CELLS = 1 << 20
+"""Up to this number of counts, all lengths are laid out at once; beyond, those of each batch."""
 
 
 def _gridded(counts: Sequence[Tensor], sizes: Sequence[int]) -> Tallies:
@@ -54,13 +56,14 @@ def _node_table(statistic: Statistic, length: int, states: int) -> Integers | No
 
 @dataclass(frozen=True)
 class Counts:
-    """Statistics on chains of all lengths from some number on, on a device.
+    """Statistics on chains of some lengths, on a device.
 
-    ``least`` and ``most`` (lengths, statistics) are the smallest and largest tallies for each length; ``low``
-    and ``sizes`` describe the grid, which has the tallies of all lengths.
+    ``least`` and ``most`` (lengths, statistics) are the smallest and largest tallies for each of ``lengths``;
+    ``low`` and ``sizes`` describe the grid, which has the tallies of all of them.
     """
 
     tallies: Tallies
+    lengths: Integers
     least: Integers
     most: Integers
     low: Integers
@@ -68,7 +71,7 @@ class Counts:
 
     def part(self, lengths: Sequence[int]) -> tuple[tuple[int, ...], tuple[slice, ...] | None]:
         """Return the smallest tallies of some lengths, and the part of the grid that they use, if not all."""
-        index = np.array(lengths) - self.tallies.by_length
+        index = np.searchsorted(self.lengths, lengths)
         low, high = self.least[index].min(0), self.most[index].max(0)
         first, sizes = low - self.low, high - low + 1
         part = tuple(
@@ -83,11 +86,32 @@ class Counts:
         return all(((step >= 0).all(0) | (step <= 0).all(0)).all() for step in steps)
 
 
-def statistics_of(statistics: Counted, names: Names, nodes: Tensor, shortest: int) -> Counts | None:
-    """Return statistics on sentences from some length on; None if kernels do not support them."""
+def statistics_of(
+    statistics: Counted, names: Names, nodes: Tensor, shortest: int, lengths: Callable[[], list[int]]
+) -> Counts | None:
+    """Return statistics on sentences from some length on; None if kernels do not support them.
+
+    `lengths`: reads the lengths of all sentences, if tables for all possible lengths were too large.
+    """
     _, positions, states = nodes.shape
+    if len(statistics) * positions**2 * states > _MOST_CELLS:
+        return _of_batch(statistics, names, nodes, lengths())
     first = min(shortest, _first_length(statistics, names, states, positions))
-    return _counts(statistics, names, states, positions, first, nodes.device)
+    return _of_all_lengths(statistics, names, states, positions, first, nodes.device)
+
+
+def _of_batch(statistics: Counted, names: Names, nodes: Tensor, lengths: list[int]) -> Counts | None:
+    """Return statistics on the sentences of one batch: only their lengths are laid out."""
+    _, positions, states = nodes.shape
+    different = sorted({*lengths})
+    found = _counts(statistics, names, states, positions, different)
+    if found is None:
+        return None
+    which = torch.from_numpy(np.searchsorted(different, lengths)).to(nodes.device)
+    rows = which.unsqueeze(1) * positions + torch.arange(positions, device=nodes.device)
+    boxes = found.tallies.boxes.to(nodes.device).index_select(0, which)
+    shifts = found.tallies.shifts.to(nodes.device)
+    return replace(found, tallies=replace(found.tallies, shifts=shifts, boxes=boxes, rows=rows))
 
 
 @lru_cache(maxsize=256)
@@ -102,11 +126,21 @@ def _first_length(statistics: Counted, names: Names, states: int, positions: int
 
 
 @lru_cache(maxsize=256)
-def _counts(
+def _of_all_lengths(
     statistics: Counted, names: Names, states: int, positions: int, first: int, device: torch.device
 ) -> Counts | None:
+    found = _counts(statistics, names, states, positions, range(first, positions + 1))
+    if found is None:
+        return None
+    there = {name: getattr(found.tallies, name).to(device) for name in ("shifts", "boxes")}
+    return replace(found, tallies=replace(found.tallies, by_length=first, **there))
+
+
+def _counts(
+    statistics: Counted, names: Names, states: int, positions: int, lengths: Sequence[int]
+) -> Counts | None:
     tables = []
-    for length in range(first, positions + 1):
+    for length in lengths:
         table = _tables(statistics, length, states, names, positions)
         if table is None:
             return None
@@ -120,11 +154,10 @@ def _counts(
     if _too_many(float(np.prod(sizes, dtype=np.float64)) * positions, states):
         return None
     counts = [torch.from_numpy(np.ascontiguousarray(added[:, i])) for i in range(len(sizes))]
-    found = _gridded(counts, sizes)
-    there = {name: getattr(found, name).to(device) for name in ("shifts", "boxes")}
-    return Counts(replace(found, by_length=first, **there), least, most, low, sizes)
+    return Counts(_gridded(counts, sizes), np.array(lengths), least, most, low, sizes)
 
 
+@lru_cache(maxsize=1024)
 def _tables(statistics: Counted, length: int, states: int, names: Names, positions: int) -> Integers | None:
     bound = bound_on(statistics, length, states, names).statistics
     tables = [_node_table(statistic, length, states) for statistic in bound]

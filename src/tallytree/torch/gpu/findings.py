@@ -47,10 +47,11 @@ class Slot:
 
     def __init__(self, device: torch.device, stream: int) -> None:
         pinned = device.type == "cuda"
-        self._host = torch.zeros(_TOLD + 1, dtype=torch.int32, pin_memory=pinned)
+        self._host = torch.zeros(_TOLD + 1, dtype=torch.int32, device="cpu", pin_memory=pinned)
         self._words = torch.zeros(8, dtype=torch.int32, device=device)
         self._told = (ctypes.c_int * (_TOLD + 1)).from_address(self._host.data_ptr())
         self._device, self._stream = device, stream
+        _EVERY.append(self)  # a kernel may write to its memory whenever it gets there, also after Ctrl-C
         self.words: int = self._words.data_ptr()
         self.quiet, self.telling = Findings(self.words, None), Findings(self.words, self._host.data_ptr())
 
@@ -84,6 +85,7 @@ class Slot:
 
 
 _rest = getattr(os, "sched_yield", lambda: time.sleep(0))
+_EVERY: list[Slot] = []
 _FREE: defaultdict[tuple[torch.device, int], list[Slot]] = defaultdict(list)
 
 

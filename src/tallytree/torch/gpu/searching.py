@@ -95,7 +95,7 @@ class Best:
         values, slopes, cells, labels = map(self.place, range(4))
         return _Answers(address(self.profiles), values, self.gaps.data_ptr(), slopes, cells, labels)
 
-    @cached_property
+    @property  # the result of a call must not be kept by its own derivatives
     def values(self) -> Tensor:
         """The values of the labellings."""
         return self._space[: self._sentences]
