@@ -27,14 +27,34 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kKeepBytes = std::size_t{64} << 20;  // larger blocks go back to the system
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+// Blocks of middling size are the system's own: a heap that has fallen into pieces would hold more than a memory limit.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)  // a sanitizer looks at the heap alone
+bool is_mapped(std::size_t bytes) { return bytes >= (std::size_t{128} << 10) && bytes < 2 * kHugePage; }
+void *map(std::size_t bytes) {
+    void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return data == MAP_FAILED ? nullptr : data;
+}
+void unmap(void *data, std::size_t bytes) { munmap(data, bytes); }
+#else
+bool is_mapped(std::size_t) { return false; }
+void *map(std::size_t) { return nullptr; }
+void unmap(void *, std::size_t) {}
+#endif
+
 // Large blocks ask for huge pages: a table is written once, so the time would go to page faults.
 void *allocate(std::size_t bytes) {
+    if (is_mapped(bytes)) return map(bytes);
     if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlignment, bytes);
     void *data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
 #ifdef MADV_HUGEPAGE
     if (data) madvise(data, bytes, MADV_HUGEPAGE);
 #endif
     return data;
+}
+
+void release(void *data, std::size_t bytes) {
+    if (!data) return;
+    is_mapped(bytes) ? unmap(data, bytes) : std::free(data);
 }
 
 struct Spare {
@@ -60,7 +80,7 @@ Arena::Arena(Index bytes, Arena &&used) {
             bytes_ = spare.bytes;
             spare.data = nullptr;
         } else if (spare.bytes < bytes_) {  // this one will take its place
-            std::free(std::exchange(spare.data, nullptr));
+            release(std::exchange(spare.data, nullptr), spare.bytes);
         }
     }
     if (!data_) data_ = allocate(bytes_);
@@ -70,21 +90,22 @@ Arena::Arena(Index bytes, Arena &&used) {
 Arena::~Arena() {
     if (!data_) return;
     void *data = data_;
-    if (bytes_ <= kKeepBytes) {
+    std::size_t bytes = bytes_;
+    if (bytes <= kKeepBytes) {
         const std::lock_guard guard(spare.lock);
-        if (!spare.data || spare.bytes < bytes_) {
+        if (!spare.data || spare.bytes < bytes) {
             std::swap(spare.data, data);
-            spare.bytes = bytes_;
+            std::swap(spare.bytes, bytes);
         }
     }
-    std::free(data);
+    release(data, bytes);
 }
 
 void Arena::trim(double memory_limit) {
     constexpr double kShare = 16;
     const std::lock_guard guard(spare.lock);
     if (spare.data && kShare * static_cast<double>(spare.bytes) > memory_limit)
-        std::free(std::exchange(spare.data, nullptr));
+        release(std::exchange(spare.data, nullptr), spare.bytes);
 }
 
 // ---- the run ------------------------------------------------------------------------------------------------------

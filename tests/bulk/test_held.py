@@ -37,15 +37,6 @@ CORPUS = """
 """
 
 
-@pytest.fixture(autouse=True)
-def _whole_blocks(monkeypatch):
-    """Let freed blocks go back to the system, instead of staying between others in the heap of the C library.
-
-    What is counted is what is held; how a heap falls into pieces depends on the last bytes of a limit.
-    """
-    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "65536")
-
-
 def least_limit(code, growth):
     """Return the least of some limits under which a call runs, and what it takes then."""
     for share in (0.8, 0.9, 1.0, 1.1, 1.2, 1.3):
