@@ -68,6 +68,15 @@ def test_a_batch_takes_what_it_counts(count, length, arguments):
 
 
 @needs_proc
+@pytest.mark.parametrize("limit", [10.7e6, 11.2e6])
+def test_a_batch_keeps_to_a_tight_limit(limit):
+    """Tables of runs one after the other do not leave a heap in pieces behind."""
+    code = BATCH.format(count=600, length=60, arguments="f, where=ones >= 1, threads=1")
+    found = grown(code, limit=limit)
+    assert not found["refused"] and found["growth"] <= limit
+
+
+@needs_proc
 @pytest.mark.parametrize(
     ("count", "make", "length"), [(300, "line", 18), (300, "line", 60), (200, "tree", 20)]
 )
