@@ -34,9 +34,8 @@ def counts_of(
 
 def _unknown(label: str, known: Sequence[str]) -> str:
     near = get_close_matches(label, known, n=9, cutoff=0.5)
-    near.sort(
-        key=lambda one: sorted(one) != sorted(label)
-    )  # letters that changed places are the likeliest slip
+    # letters that changed places are the likeliest slip
+    near.sort(key=lambda one: sorted(one) != sorted(label))
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"unknown label {label!r}{hint} The labels are {', '.join(known)}"
 

@@ -98,9 +98,8 @@ def _train_labeller(options: Namespace) -> int:
         task = task._replace(reads=("word",))  # words and labels, without tags
     test = None if options.test is None else _Examples.read(options.test, kind)
     svm = _estimator(options, task)
-    if (
-        shown(options) and sys.stderr.isatty()
-    ):  # the first pass comes after the features, which can take a while
+    # the first pass comes after the features, which can take a while
+    if shown(options) and sys.stderr.isatty():
         sys.stderr.write(f"{len(blocks):,} sentences read; computing their features\n")
     fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
     learning().save(svm, options.output, notes=task._asdict())
