@@ -8,12 +8,12 @@ accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +23,10 @@ from sklearn.feature_extraction import FeatureHasher
 from tallytree.bulk.expectations import SparseRows
 from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
+from tallytree.learning.examples import of_each
 
-T = TypeVar("T")
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
-
-
-def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "example") -> Iterator[T]:
-    """Iterate over ``get(example)`` for each example; an error gives its number."""
-    for number, example in enumerate(examples):
-        try:
-            yield get(example)
-        except ModelError as error:
-            raise ModelError(f"{kind} {number}: {error}") from None
 
 
 def attributes(position: Any) -> Iterator[tuple[str, float]]:

@@ -14,7 +14,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
-from tallytree.learning.attributes import of_each
+from tallytree.learning.examples import of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats

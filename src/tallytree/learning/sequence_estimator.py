@@ -11,8 +11,9 @@ from tallytree.answers.tally_table import Where
 from tallytree.bulk.chains import Chains, best_labels, best_of_chains
 from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
-from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of, of_each
+from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
+from tallytree.learning.examples import of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
-from tallytree.learning.attributes import of_each
 from tallytree.learning.decoding import BestDecoder, Decoder
+from tallytree.learning.examples import of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
 from tallytree.learning.problem import TrainingProblem

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.learning.attributes import of_each
+from tallytree.learning.examples import of_each
 from tallytree.learning.inference import Found, Scaling, Task
 from tallytree.learning.planes import Features, Floats
 from tallytree.learning.problem import TrainingProblem

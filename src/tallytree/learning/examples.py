@@ -1,0 +1,19 @@
+"""Examples one by one, with errors that say which one is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from tallytree.errors import ModelError
+
+T = TypeVar("T")
+
+
+def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "example") -> Iterator[T]:
+    """Iterate over ``get(example)`` for each example; an error gives its number."""
+    for number, example in enumerate(examples):
+        try:
+            yield get(example)
+        except ModelError as error:
+            raise ModelError(f"{kind} {number}: {error}") from None
