@@ -225,3 +225,10 @@ def test_relaxing_stops_to_look_where_memory_is_short(limit):
     found = tt.relax(model, where=where, iterations=5, memory_limit=limit)
     assert found.upper_bound >= tt.solve(model, where=where).score - 1e-9
     assert found.upper_bound >= free.upper_bound
+
+
+def test_a_limit_is_a_number_of_bytes():
+    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
+    for wrong in ("1GB", [1e9]):
+        with pytest.raises(tt.ModelError, match="memory_limit must be a number of bytes, such as 1e9; got"):
+            tt.solve(model, where=tt.count(state=1) >= 1, memory_limit=wrong)

@@ -52,7 +52,14 @@ class PlanOptions(NamedTuple):
     @property
     def limit(self) -> float:
         """The memory limit in bytes."""
-        return default_memory_limit() if self.memory_limit is None else float(self.memory_limit)
+        if self.memory_limit is None:
+            return default_memory_limit()
+        try:
+            return float(self.memory_limit)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"memory_limit must be a number of bytes, such as 1e9; got {self.memory_limit!r}"
+            ) from None
 
 
 class RunOptions(NamedTuple):
