@@ -47,12 +47,12 @@ void ChainMessages::begin() {
 
 void ChainMessages::price_kinds(const Prices &prices) {
     const Index statistics = rows_.statistics, width = rows_.width;
+    std::fill(kind_prices_.begin(), kind_prices_.end(), 0.0);
     for (Index k = 0; k < rows_.kinds(); k++)
-        for (Index s = 0; s < width; s++) {
-            double sum = 0;
-            for (Index p = 0; p < statistics; p++)
-                sum += prices[p] * rows_.kind_counts[(k * statistics + p) * width + s];
-            kind_prices_[k * width + s] = sum;
+        for (Index p = 0; p < statistics; p++) {
+            const std::int32_t *counts = rows_.kind_counts.data() + (k * statistics + p) * width;
+            double *to = kind_prices_.data() + k * width;
+            for (Index s = 0; s < width; s++) to[s] += prices[p] * counts[s];
         }
 }
 

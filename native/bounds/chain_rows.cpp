@@ -25,18 +25,17 @@ void ChainRows::begin(Index positions, Index most, Index counted) {
     link_kinds.clear();
     kind.resize(length);
     kind_counts.clear();
+    kind_keys.clear();
     shares.assign((length + kStretch - 1) / kStretch, {});
 }
 
-void ChainRows::pack_kinds() {
+void ChainRows::pack(const std::int32_t *counts, Index statistics, Index width, Index *keys) {
     const Packing packing(statistics);
-    kind_keys.assign(kinds() * width, 0);
-    for (Index k = 0; k < kinds(); k++)
-        for (Index s = 0; s < states; s++) {
-            Tally offset{};
-            for (Index p = 0; p < statistics; p++) offset[p] = kind_counts[(k * statistics + p) * width + s];
-            kind_keys[k * width + s] = packing.pack(offset);
-        }
+    for (Index s = 0; s < width; s++) {
+        Tally offset{};
+        for (Index p = 0; p < statistics; p++) offset[p] = counts[p * width + s];
+        keys[s] = packing.pack(offset);
+    }
 }
 
 // ---- from a program ------------------------------------------------------------------------------------------------
@@ -67,6 +66,7 @@ struct ChainRows::Met {
     std::unordered_map<std::vector<std::int32_t>, std::int32_t, Mixed> kinds{};  // by their counts
     std::vector<std::int32_t> shared{};  // kinds of counts that several steps share
     std::vector<std::int32_t> row{};
+    std::vector<Index> keys{};  // of its states
 };
 
 // One way along the program, which is longer than what is made of it.
@@ -93,7 +93,6 @@ void ChainRows::load(const LocalTables &tables) {
         kind[t] = kind_of(step, local, met);
         add_share(shares[t / kStretch], local);
     }
-    pack_kinds();
 }
 
 // Tables that several positions share are copied once.
@@ -125,7 +124,11 @@ std::int32_t ChainRows::kind_of(const Step &step, const LocalStep &local, Met &m
             met.row[p * width + s] = local.counts ? local.counts[p * step.shift_size + s * step.gone.shift] : 0;
     const auto [at, fresh] = met.kinds.try_emplace(met.row, static_cast<std::int32_t>(met.kinds.size()));
     if (usual) met.shared[local.shared] = at->second;
-    if (fresh) kind_counts.insert(kind_counts.end(), met.row.begin(), met.row.end());
+    if (fresh) {
+        met.keys.resize(width);
+        pack(met.row.data(), statistics, width, met.keys.data());
+        add_kind(met.row.data(), met.keys.data());
+    }
     return at->second;
 }
 

@@ -42,10 +42,15 @@ struct ChainRows {
 
     // Room for a chain; rows are 0 behind the states, and behind the last position.
     void begin(Index length, Index states, Index statistics);
-    // To be called when kinds and their counts are there.
-    void pack_kinds();
+    // A further kind: for each statistic a row of counts, and a row of keys (see `pack`).
+    void add_kind(const std::int32_t *counts, const Index *keys) {
+        kind_counts.insert(kind_counts.end(), counts, counts + statistics * width);
+        kind_keys.insert(kind_keys.end(), keys, keys + width);
+    }
+    // The counts of the states of a kind, each in one number.
+    static void pack(const std::int32_t *counts, Index statistics, Index width, Index *keys);
     bool neighbours_count() const { return !link_kinds.empty(); }
-    Index kinds() const { return static_cast<Index>(kind_counts.size()) / (statistics * width); }
+    Index kinds() const { return static_cast<Index>(kind_keys.size()) / width; }
 
     // Whether a program is that of such a chain.
     static bool is_chain(const LocalTables &tables);

@@ -12,6 +12,10 @@ constexpr std::size_t kMostCandidates = 64;
 constexpr double kFew = 4, kFewOfNeighbours = 8;
 constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
+void grow(std::vector<double> &list, std::size_t size) {
+    if (list.size() < size) list.resize(size);
+}
+
 }  // namespace
 
 const double &TallySearch::loss_at(const Tally &tally) const {
@@ -48,41 +52,49 @@ bool TallySearch::begin(const LossBox &asked) {
 // loss is not what there is a search for.
 bool TallySearch::fill() {
     const auto size = static_cast<std::size_t>(box_.tallies());
-    for (auto *list : {&loss_, &paid_}) list->resize(size);
-    for (Index p = 0; p <= last_; p++) count_[p].resize(size);
-    bound_.assign(size, kInfinity);
-    std::size_t to = 0;
+    for (auto *list : {&loss_, &bound_, &need_, &paid_}) grow(*list, size);
+    for (Index p = 0; p <= last_; p++) grow(count_[p], size);
+    std::fill_n(bound_.begin(), size, kInfinity);
+    living_ = 0;
     bool fine = true;
-    Tally at = box_.low;
-    const auto add_line = [&] {  // along the last statistic
-        at[last_] = box_.low[last_];
-        const double *losses = &loss_at(at);
-        for (Index i = 0; i < box_.extent(last_); i++) {
-            const double loss = losses[i];
-            largest_loss_ = std::max(largest_loss_, std::abs(loss));
-            fine &= asked_.slack ? loss >= 0 : !std::isnan(loss);
-            loss_[to] = loss;
-            for (Index p = 0; p < last_; p++) count_[p][to] = static_cast<double>(at[p]);
-            count_[last_][to] = static_cast<double>(box_.low[last_] + i);
-            to += asked_.slack && !(loss > 0) ? 0 : 1;
-        }
-    };
-    const Box outer = [&] {
-        Box box = box_;
-        box.high[last_] = box.low[last_];
-        return box;
-    }();
-    for (at[0] = outer.low[0]; at[0] <= outer.high[0]; at[0]++)
-        for (at[1] = outer.low[1]; at[1] <= outer.high[1]; at[1]++)
-            for (at[2] = outer.low[2]; at[2] <= outer.high[2]; at[2]++) add_line();
-    keep_first(to);
+    Tally at = box_.low, end = box_.high;
+    end[last_] = box_.low[last_];
+    for (at[0] = box_.low[0]; at[0] <= end[0]; at[0]++)
+        for (at[1] = box_.low[1]; at[1] <= end[1]; at[1]++)
+            for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++) fine &= fill_line(at);
     stale_ = true;
     return fine && largest_loss_ < kInfinity;
 }
 
-void TallySearch::keep_first(std::size_t count) {
-    for (auto *list : {&loss_, &bound_}) list->resize(count);
-    for (Index p = 0; p <= last_; p++) count_[p].resize(count);
+// The tallies from one on along the last statistic.
+bool TallySearch::fill_line(const Tally &from) {
+    const Index extent = box_.extent(last_);
+    const double *losses = &loss_at(from);
+    double *loss = loss_.data() + living_, *counted = count_[last_].data() + living_;
+    const auto first = static_cast<double>(from[last_]);
+    for (Index i = 0; i < extent; i++) loss[i] = losses[i];
+    for (Index i = 0; i < extent; i++) counted[i] = first + static_cast<double>(static_cast<std::int32_t>(i));
+    for (Index p = 0; p < last_; p++)
+        std::fill_n(count_[p].begin() + static_cast<Index>(living_), extent, static_cast<double>(from[p]));
+    double largest = largest_loss_, least = kInfinity;
+    bool numbers = true;
+    for (Index i = 0; i < extent; i++) {
+        const double size = std::abs(losses[i]);
+        largest = size > largest ? size : largest;
+        least = losses[i] < least ? losses[i] : least;
+        numbers &= losses[i] == losses[i];
+    }
+    largest_loss_ = largest;
+    if (!asked_.slack || least > 0) {
+        living_ += static_cast<std::size_t>(extent);
+        return numbers;
+    }
+    for (Index i = 0; i < extent; i++) {  // all of them have the same counts but the last
+        loss_[living_] = losses[i];
+        count_[last_][living_] = first + static_cast<double>(i);
+        living_ += losses[i] > 0 ? 1 : 0;
+    }
+    return numbers && least >= 0;
 }
 
 // ---- tallies -------------------------------------------------------------------------------------------------------
@@ -103,36 +115,43 @@ void TallySearch::meet(double score, const Tally &tally, double slack) {
     stale_ = true;
 }
 
-// Lowers the bounds of all tallies, and buries those that are left behind.
+// Lowers the bounds of all tallies, and buries those that are left behind: without a branch for each, which could not
+// be foreseen.
 void TallySearch::cut(const Pass &pass) {
     const double most = pass.most + tolerance(pass);
-    const std::size_t size = loss_.size();
-    if (stale_) {
-        need_.resize(size);
-        for (std::size_t i = 0; i < size; i++) need_[i] = need_of(loss_[i]);
-        stale_ = false;
-    }
+    const std::size_t size = living_;
+    if (stale_) find_needs();
+    double *paid = paid_.data(), *bound = bound_.data(), *need = need_.data(), *loss = loss_.data();
     for (Index p = 0; p <= last_; p++) {
         const double price = pass.prices[p], *counts = count_[p].data();
-        double *sum = paid_.data();
         if (p == 0)
-            for (std::size_t i = 0; i < size; i++) sum[i] = price * counts[i];
+            for (std::size_t i = 0; i < size; i++) paid[i] = price * counts[i];
         else
-            for (std::size_t i = 0; i < size; i++) sum[i] += price * counts[i];
+            for (std::size_t i = 0; i < size; i++) paid[i] += price * counts[i];
     }
+    std::array<double *, kMostStatistics> count{};
+    for (Index p = 0; p <= last_; p++) count[p] = count_[p].data();
     std::size_t left = 0;
     for (std::size_t i = 0; i < size; i++) {
-        const double here = most - paid_[i];
-        const double bound = here < bound_[i] ? here : bound_[i];
-        if (!(bound >= need_[i])) continue;
-        bound_[left] = bound;
-        need_[left] = need_[i];
-        loss_[left] = loss_[i];
-        for (Index p = 0; p <= last_; p++) count_[p][left] = count_[p][i];
-        left++;
+        const double here = most - paid[i], least = need[i];
+        const double lower = here < bound[i] ? here : bound[i];
+        bound[left] = lower;
+        need[left] = least;
+        loss[left] = loss[i];
+        for (Index p = 0; p <= last_; p++) count[p][left] = count[p][i];
+        left += lower >= least ? 1 : 0;
     }
-    need_.resize(left);
-    keep_first(left);
+    living_ = left;
+}
+
+void TallySearch::find_needs() {
+    stale_ = false;
+    double *need = need_.data();
+    const double *loss = loss_.data(), value = value_, margin = asked_.margin, truth = asked_.truth;
+    if (asked_.slack)  // all of them have a loss
+        for (std::size_t i = 0; i < living_; i++) need[i] = value / loss[i] - margin + truth;
+    else
+        for (std::size_t i = 0; i < living_; i++) need[i] = value - margin * loss[i] + truth;
 }
 
 // Among tallies that need as much the one that is nearest to the best labelling: at prices 0 there are many.
@@ -144,14 +163,14 @@ TallySearch::Spread TallySearch::spread(const Pass &pass) const {
         for (Index p = 0; p <= last_; p++) sum += std::abs(count_[p][i] - static_cast<double>(pass.tally[p]));
         return sum;
     };
-    for (std::size_t i = 0; i < loss_.size(); i++) {
+    for (std::size_t i = 0; i < living_; i++) {
         double left = pass.most - need_[i];
         for (Index p = 0; p <= last_; p++) left -= pass.prices[p] * count_[p][i];
         if (left < found.budget || (left == found.budget && distance(i) >= distance(at))) continue;
         found.budget = left;
         at = i;
     }
-    for (Index p = 0; p <= last_ && !loss_.empty(); p++) found.tally[p] = static_cast<Index>(count_[p][at]);
+    for (Index p = 0; p <= last_ && living_ > 0; p++) found.tally[p] = static_cast<Index>(count_[p][at]);
     return found;
 }
 

@@ -59,7 +59,8 @@ class TallySearch {
 
     bool begin(const LossBox &asked);
     bool fill();
-    void keep_first(std::size_t count);
+    bool fill_line(const Tally &from);
+    void find_needs();
     double need_of(double loss) const {
         if (!asked_.slack) return value_ - asked_.margin * loss + asked_.truth;
         return loss > 0 ? value_ / loss - asked_.margin + asked_.truth : kInfinity;
@@ -91,8 +92,9 @@ class TallySearch {
     double most_work_ = 0, most_band_ = 0, work_ = 0, scale_ = 1, off_ = 0;
     double value_ = kNegativeInfinity, largest_loss_ = 0;
     std::optional<Tally> value_tally_, followed_;  // of the value; whose slope was followed
-    // The tallies that live: their losses, the most that they score by the passes so far, the least that will do, and
-    // what they count.
+    // The tallies that live, so many at the beginning of each list: their losses, the most that they score by the
+    // passes so far, the least that will do, and what they count.
+    std::size_t living_ = 0;
     std::vector<double> loss_, bound_, need_, paid_;
     std::array<std::vector<double>, kMostStatistics> count_;
     bool cold_ = true;  // there were no prices to start from

@@ -1,6 +1,7 @@
 #include "bulk/sentence_search.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tallytree {
 
@@ -11,13 +12,27 @@ namespace {
 
 constexpr Index kMostKinds = 2048;
 
+// Two numbers at a time: the compiler makes one instruction of both.
 double largest_of(const double *values, Index size) {
-    double largest = 0;
-    for (Index i = 0; i < size; i++) {
-        const double x = std::abs(values[i]);
-        largest = x > largest && x != bounds::kInfinity ? x : largest;
+    double largest[2] = {0, 0};
+    const auto take = [&](Index i, Index lane) {
+        const double x = std::abs(values[i]), finite = x < bounds::kInfinity ? x : 0.0;
+        largest[lane] = finite > largest[lane] ? finite : largest[lane];
+    };
+    Index i = 0;
+    for (; i + 1 < size; i += 2) {
+        take(i, 0);
+        take(i + 1, 1);
     }
-    return largest;
+    if (i < size) take(i, 0);
+    return std::max(largest[0], largest[1]);
+}
+
+// Whether rows of some width begin with those of a table, bit by bit.
+bool same_rows(const double *rows, Index width, const double *table, Index states) {
+    for (Index s = 0; s < states; s++)
+        if (std::memcmp(rows + s * width, table + s * states, states * sizeof(double)) != 0) return false;
+    return true;
 }
 
 }  // namespace
@@ -93,9 +108,11 @@ void SentenceSearch::load(const Sentence &sentence) {
 const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index states, Index slot) {
     while (static_cast<Index>(links_.size()) <= slot) links_.emplace_back();
     Links &made = links_[slot];
-    if (made.from == table && made.states == states) return made;
     const Index width = round_up(states);
+    const bool alike = made.states == states;
+    if (alike && made.from == table) return made;
     made.from = table;
+    if (alike && same_rows(made.forward.data(), width, table, states)) return made;  // as a rule: each model has a copy
     made.states = states;
     made.largest = largest_of(table, states * states);
     made.forward.assign(states * width, kNegativeInfinity);
@@ -111,7 +128,8 @@ void SentenceSearch::load_links(const Sentence &sentence) {
     rows.back_links.resize(rows.length);
     const TableBlock<double> &links = sentence.scores[1];
     for (Index m = 0; m + 1 < rows.length; m++) {
-        const Links &found = links_of(links.row(m), rows.states, links.count > 1 ? m : 0);
+        const Index slot = links.count > 1 ? m : 0;
+        const Links &found = slot == m ? links_of(links.row(m), rows.states, slot) : links_[slot];
         rows.links[m] = found.forward.data();
         rows.back_links[m] = found.backward.data();
         rows.shares[m / bounds::kStretch].largest += found.largest;
@@ -123,6 +141,7 @@ void SentenceSearch::load_links(const Sentence &sentence) {
 // Behind the last position there is one state.
 const double *SentenceSearch::end_table() {
     const ChainRows &rows = messages_.rows();
+    if (static_cast<Index>(end_.size()) == rows.states * rows.width) return end_.data();  // only with the same states
     end_.assign(rows.states * rows.width, kNegativeInfinity);
     back_end_.assign(rows.width, kNegativeInfinity);
     for (Index s = 0; s < rows.states; s++) end_[s * rows.width] = back_end_[s] = 0;
@@ -191,17 +210,12 @@ void SentenceSearch::load_kinds(const Sentence &sentence) {
             share.reach[p] += static_cast<double>(std::max(std::abs(low), std::abs(high)));
         }
         if (number < 0) {
-            number = static_cast<std::int32_t>(rows.kind_counts.size()) /
-                     static_cast<std::int32_t>(rows.statistics * rows.width);
-            for (Index p = 0; p < rows.statistics; p++) {
-                const auto *given = tables.given.data() + (p * tables.kinds + kinds[m]) * tables.states;
-                for (Index s = 0; s < rows.width; s++)
-                    rows.kind_counts.push_back(s < rows.states ? static_cast<std::int32_t>(given[s]) : 0);
-            }
+            number = static_cast<std::int32_t>(rows.kinds());
+            rows.add_kind(tables.kind_counts.data() + kinds[m] * rows.statistics * rows.width,
+                          tables.kind_keys.data() + kinds[m] * rows.width);
         }
         rows.kind[m] = number;
     }
-    rows.pack_kinds();
 }
 
 }  // namespace tallytree

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bounds/chain_rows.h"
+
 namespace tallytree {
 
 bool is_chain_block(const ScopeBlock &block, Index variables, Index arity) {
@@ -29,6 +31,22 @@ void TruthTables::prepare() {
             const auto *from = moved.data() + (p * links + l) * square;
             for (Index s = 0; s < states; s++, from += states, to += width) std::copy_n(from, states, to);
         }
+    if (statistics <= bounds::kMostStatistics) prepare_kinds();
+}
+
+void TruthTables::prepare_kinds() {
+    const Index width = round_up(states);
+    kind_counts.assign(kinds * statistics * width, 0);
+    kind_keys.assign(kinds * width, 0);
+    for (Index k = 0; k < kinds; k++) {
+        std::int32_t *to = kind_counts.data() + k * statistics * width;
+        for (Index p = 0; p < statistics; p++) {
+            const auto *from = given.data() + (p * kinds + k) * states;
+            std::transform(from, from + states, to + p * width,
+                           [](std::int64_t count) { return static_cast<std::int32_t>(count); });
+        }
+        bounds::ChainRows::pack(to, statistics, width, kind_keys.data() + k * width);
+    }
 }
 
 const LayoutRequest &Truth::request(Mode mode, double memory_limit, Workspace &space) const {

@@ -24,8 +24,12 @@ struct TruthTables {
     using Range = std::pair<std::int64_t, std::int64_t>;
     std::vector<Range> given_range, moved_range;  // [statistic][kind], [statistic][table]: the least and the most
     std::vector<double> link_counts;              // [table][statistic][state][state], rows rounded up
+    // As a search by bounds has them, where there are few statistics: [kind][statistic][state] and [kind][state].
+    std::vector<std::int32_t> kind_counts;
+    std::vector<Index> kind_keys;
 
     void prepare();
+    void prepare_kinds();
     std::int32_t pair(Index before, Index after) const { return pairs[before * kinds + after]; }
 };
 
