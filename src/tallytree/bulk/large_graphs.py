@@ -23,13 +23,20 @@ def searched_alone(asked: LossArguments, options: BatchOptions) -> set[int]:
     """Return the problems of a batch that are searched by bounds, each on its own."""
     if options.strategy == "full" or asked.tallies > 1:
         return set()
-    return {number for number in range(len(asked.models)) if _worth_it(asked, number, options)}
+    large = [
+        (number, model)
+        for number, model in enumerate(asked.models)
+        if isinstance(model, Model) and len(model.cardinalities) >= _OTHERS
+    ]
+    chains = {model.key: is_chain(model) for model in {model.key: model for _, model in large}.values()}
+    return {
+        number
+        for number, model in large
+        if not chains[model.key] and _worth_it(asked, number, model, options)
+    }
 
 
-def _worth_it(asked: LossArguments, number: int, options: BatchOptions) -> bool:
-    model = asked.models[number]
-    if not isinstance(model, Model) or len(model) < _OTHERS or is_chain(model):
-        return False
+def _worth_it(asked: LossArguments, number: int, model: Model, options: BatchOptions) -> bool:
     links = sum(len(block) for block in model.blocks if block.arity > 1)
     if links < len(model) and len(model) < _FOREST:
         return False

@@ -7,7 +7,7 @@ from the truths: Python only knows their shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
@@ -151,6 +151,7 @@ def in_bulk(asked: LossArguments, without: Collection[int], limit: float) -> lis
     """
     groups: dict[Any, list[int]] = {}
     tables: dict[Any, TruthTables | None] = {}  # by recipe, which is often the same
+    shapes: dict[Any, list[int] | None] = {}  # by recipe and shape of the model, likewise
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:
@@ -158,12 +159,17 @@ def in_bulk(asked: LossArguments, without: Collection[int], limit: float) -> lis
         if number in without:
             continue
         states = model.states
-        key = id(recipe), states, model.alike
-        if key not in tables:
-            tables[key] = _tables_of(recipe, model)
-        found = tables[key]
-        if found is not None and found.suits(model) and found.bytes_at_most(len(model)) <= limit / 2:
-            groups.setdefault((id(found), states), []).append(number)
+        key = id(recipe), states, model.key
+        if key not in shapes:
+            same = id(recipe), states, model.alike
+            if same not in tables:
+                tables[same] = _tables_of(recipe, model)
+            found = tables[same]
+            fits = found is not None and found.suits(model) and found.bytes_at_most(len(model)) <= limit / 2
+            shapes[key] = groups.setdefault((id(found), states), []) if fits else None
+        group = shapes[key]
+        if group is not None:
+            group.append(number)
     kept = {id(some): some for some in tables.values() if some is not None}
     bulks = (LossProblems(asked, numbers, kept[which]) for (which, _), numbers in groups.items())
     return [bulk for bulk in bulks if bulk.ready]
@@ -222,23 +228,19 @@ class LossProblems:
         """Make the answers; whether they match the messages was checked natively."""
         found.certify()
         counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
+        linked, models = self.tables.linked, self.models
         answers: dict[int, list[AugmentedSolution]] = {}
-        for (index, *numbers), tally in zip(
-            found.columns(*_TOLD), found.rows(len(counted._fields)), strict=True
-        ):
-            at, end, promised, score, value, loss, truth_score, searched = numbers
-            model, some = self.models[index], answers.setdefault(index, [])
-            plan: Callable[[], Price | Plan | Evidence] = partial(self._plan, index, options)
-            if searched:
-                plan = partial(self._shown, index, options, value)
-            if self.tables.linked:
-                defined = self._bound(index)(model.labels(assignments[at:end]))
-                certify_loss(loss, defined, source="the table of chunks")
+        for told, tally in zip(found.columns(*_TOLD), found.rows(len(counted._fields)), strict=True):
+            index, at, end, promised, score, value, loss, truth_score, searched = told
+            model, labels, some = models[index], assignments[at:end], answers.setdefault(index, [])
+            if linked:
+                certify_loss(loss, self._bound(index)(model.labels(labels)), source="the table of chunks")
+            plan = partial(self._shown if searched else self._plan, index, options, value)
             solution = AugmentedSolution.complete(
                 value=value,
                 score=score,
                 tally=counted._make(tally),
-                assignment=assignments[at:end].reshape(model.shape),
+                assignment=labels if len(model.shape) == 1 else labels.reshape(model.shape),
                 model=model,
                 proof=Proof(plan, promised, _SAME_TALLY if some else _BEST_VALUE),
                 loss=loss,
@@ -272,8 +274,8 @@ class LossProblems:
             for model, length in zip(self.models, self.lengths, strict=True)
         )
 
-    def _plan(self, index: int, options: BatchOptions) -> Plan:
-        """Return the plan of one problem, for its certificate."""
+    def _plan(self, index: int, options: BatchOptions, value: float) -> Price | Plan | Evidence:
+        """Return the plan of one problem, for its certificate: the table shows the value."""
         reduction = self._bound(index).on(self.models[index]).reduce(self.models[index])
         return plan_graph(Query(reduction.model, () if self.folds else reduction.statistics), options.plan)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
@@ -123,8 +124,9 @@ class TruthTables(ABC):
         """
         kinds, sizes = self.kinds(labels, lengths)
         losses = self.losses.each(labels, lengths, sizes, scaling, margin)
-        terms = [one.line[1] for one in losses if one.line is not None]
-        folded = folds and count == 1 and scaling == "margin" and len(terms) == len(losses)
+        foldable = folds and count == 1 and scaling == "margin"
+        terms = [one.line[1] for one in losses if one.line is not None] if foldable else []
+        folded = foldable and len(terms) == len(losses)
         factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
         tables = [one.table for one in losses]
         strategy = _STRATEGIES[search.strategy]
@@ -282,15 +284,12 @@ class LossTables:
     ) -> list[SizedLosses]:
         """Return the losses for each of several truths, whose labels are concatenated."""
         found: dict[tuple[int, int], SizedLosses] = {}
-        losses, end = [], 0
-        for size, length in zip(sizes, lengths, strict=True):
-            end += length
-            key = size, _longest(length)
+        keys = list(zip(sizes, map(_longest, lengths), strict=True))
+        for key, length, end in zip(keys, lengths, accumulate(lengths), strict=True):
             if key not in found:
                 known = self._kept.get((*key, scaling, margin))
                 found[key] = known or self._made(labels[end - length : end], *key, scaling, margin)
-            losses.append(found[key])
-        return losses
+        return [found[key] for key in keys]
 
     def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
         """Return the size of the tables for several truths, and of what makes the largest of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.answers.solution import Solution
+from tallytree.values import set_once
 
 
 class AugmentedSolution(Solution):
@@ -33,7 +34,7 @@ class AugmentedSolution(Solution):
     def complete(cls, **content: Any) -> AugmentedSolution:
         """Make a solution from all its fields; the labelling is already read-only."""
         solution: AugmentedSolution = object.__new__(cls)
-        vars(solution).update(content)
+        set_once(solution, "__dict__", content)  # not copied: batches create thousands of solutions
         return solution
 
     def __reduce__(self) -> tuple[Any, ...]:
