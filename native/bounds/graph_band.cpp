@@ -7,24 +7,24 @@ namespace tallytree::bounds {
 bool GraphMessages::band(double budget, double most_work, Meter &meter) {
     const auto size = static_cast<Index>(skeleton_.steps.size());
     for (Index t = 0; t < size; t++) {
-        for (const Live &live : live_[t]) where_[begin_[t] + live.state] = -1;
-        live_[t].clear();
-        ways_[t].clear();
+        for (const Live &live : live(t)) where_[begin_[t] + live.state] = -1;
+        live_begin_[t] = live_count_[t] = 0;
     }
+    live_.clear();
+    ways_.clear();
     cells_.assign(1, {0, 0.0});  // that of tables which know nothing
     work_ = 0;
-    double lists = 0;
+    const auto lists = [&] { return static_cast<double>(live_.size() * sizeof(Live) + ways_.size() * sizeof(Way)); };
     reach(size - 1, 0, 0.0);
     for (Index t = size; t-- > 0;) {
         const double before = work_;
         find_live(t, budget);
         meter.spend(work_ - before);
-        lists += static_cast<double>(live_[t].size() * sizeof(Live) + ways_[t].size() * sizeof(Way));
-        if (work_ > most_work || !has_room(lists)) return false;
+        if (work_ > most_work || !has_room(lists())) return false;
     }
-    const auto bytes = [&] { return lists + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Cell)); };
+    const auto bytes = [&] { return lists() + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Cell)); };
     for (Index t = 0; t < size; t++)
-        for (Live &live : live_[t]) {
+        for (Live &live : live(t)) {
             const double before = work_, room = budget - live.context;
             const Verb verb = skeleton_.steps[t].verb;
             if (verb == Verb::Unit) live.cells_end = 1;
@@ -36,52 +36,65 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
     return true;
 }
 
-// Notes that a state of a table is within reach; returns its number among those that are.
+// Notes that a state of a table is within reach; returns its number among those that are. Those of one table are noted
+// one after the other, with none of another table between them.
 std::int32_t GraphMessages::reach(Index table, Index state, double context) {
     std::int32_t &number = where_[begin_[table] + state];
-    auto &live = live_[table];
     if (number < 0) {
-        number = static_cast<std::int32_t>(live.size());
-        live.push_back({state, context});
-    } else if (context < live[number].context) {
-        live[number].context = context;
+        if (live_count_[table] == 0) live_begin_[table] = static_cast<Index>(live_.size());
+        number = static_cast<std::int32_t>(live_count_[table]++);
+        live_.push_back({state, context});
+    } else if (double &least = live_[live_begin_[table] + number].context; context < least) {
+        least = context;
     }
     return number;
 }
 
+// Each table has one step that takes it, so all its live states are noted here, and none elsewhere.
 void GraphMessages::find_live(Index t, double budget) {
     const Step &step = skeleton_.steps[t];
     if (step.verb == Verb::Unit) return;
-    const Index best_key = step.verb == Verb::Eliminate ? key_of(t, best_place_[t]) : 0;
-    auto &ways = ways_[t];
-    for (Live &live : live_[t]) {
-        const Operands at = operands(t, live.state);
-        live.ways_begin = live.ways_end = static_cast<Index>(ways.size());
-        if (step.verb == Verb::Join) {
-            ways.push_back({0, reach(step.a, at.a, live.context), 0.0, 0});
-            live.input_b = reach(step.b, at.b, live.context);
-            live.ways_end++;
-            work_ += 1;
-            continue;
-        }
-        const double best = weigh(t, at), room = budget - live.context;
+    if (step.verb == Verb::Join) return find_live_join(t);
+    const Index best_key = key_of(t, best_place_[t]);
+    const Index first = live_begin_[t], last = first + live_count_[t];
+    for (Index i = first; i < last; i++) {  // the list grows meanwhile
+        const Operands at = operands(t, live_[i].state);
+        live_[i].ways_begin = live_[i].ways_end = static_cast<Index>(ways_.size());
+        const double context = live_[i].context, best = weigh(t, at), room = budget - context;
         work_ += static_cast<double>(step.gone.count);
         if (best == kNegativeInfinity) continue;
         for (Index v = 0; v < step.gone.count; v++) {
             const double regret = best - weighed_[v];
             if (!(regret <= room)) continue;
-            const auto input = reach(step.a, at.a + v * step.gone.a, live.context + regret);
+            const auto input = reach(step.a, at.a + v * step.gone.a, context + regret);
             const Index key = key_of(t, at.shift + v * step.gone.shift) - best_key;
-            ways.push_back({static_cast<std::int32_t>(v), input, regret, key});
-            live.ways_end++;
+            ways_.push_back({static_cast<std::int32_t>(v), input, regret, key});
         }
+        live_[i].ways_end = static_cast<Index>(ways_.size());
+    }
+}
+
+// First the states of one table, then those of the other.
+void GraphMessages::find_live_join(Index t) {
+    const Step &step = skeleton_.steps[t];
+    const Index first = live_begin_[t], last = first + live_count_[t];
+    for (Index i = first; i < last; i++) {
+        const Index state = operands(t, live_[i].state).a;
+        live_[i].ways_begin = static_cast<Index>(ways_.size());
+        ways_.push_back({0, reach(step.a, state, live_[i].context), 0.0, 0});
+        live_[i].ways_end = static_cast<Index>(ways_.size());
+        work_ += 1;
+    }
+    for (Index i = first; i < last; i++) {
+        const auto input = reach(step.b, operands(t, live_[i].state).b, live_[i].context);
+        live_[i].input_b = input;
     }
 }
 
 // The cells of a state: those of the states that it can be made from, moved and with what the choice loses.
 void GraphMessages::fill(Index t, Live &live, double room) {
-    const auto &inputs = live_[skeleton_.steps[t].a];
-    const std::span ways(ways_[t].data() + live.ways_begin, static_cast<std::size_t>(live.ways_end - live.ways_begin));
+    const auto inputs = this->live(skeleton_.steps[t].a);
+    const std::span ways(ways_.data() + live.ways_begin, static_cast<std::size_t>(live.ways_end - live.ways_begin));
     Index most = 0;
     for (const Way &way : ways) most += inputs[way.input].cells_end - inputs[way.input].cells_begin;
     if (ways.size() == 1 && ways[0].regret == 0 && ways[0].key == 0) {
@@ -106,7 +119,7 @@ void GraphMessages::fill(Index t, Live &live, double room) {
 
 void GraphMessages::fill_join(Index t, Live &live, double room) {
     const Step &step = skeleton_.steps[t];
-    const Live &a = live_[step.a][ways_[t][live.ways_begin].input], &b = live_[step.b][live.input_b];
+    const Live &a = this->live(step.a, ways_[live.ways_begin].input), &b = this->live(step.b, live.input_b);
     const auto plain = [&](const Live &one) {
         return one.cells_end - one.cells_begin == 1 && cells_[one.cells_begin].key == 0 &&
                cells_[one.cells_begin].regret == 0;
@@ -130,7 +143,7 @@ void GraphMessages::fill_join(Index t, Live &live, double room) {
 }
 
 std::span<const Cell> GraphMessages::tallies() const {
-    const Live &root = live_.back().front();
+    const Live &root = live_.front();  // of the last table
     return {cells_.data() + root.cells_begin, static_cast<std::size_t>(root.cells_end - root.cells_begin)};
 }
 
@@ -146,16 +159,16 @@ void GraphMessages::decode(Index number, std::int64_t *labelling) const {
             if (cells_[i].key == key && fits(cells_[i].regret)) return i;
         return Index{-1};
     };
-    std::vector<Visit> left{{static_cast<Index>(live_.size()) - 1, 0, tallies()[number]}};
+    std::vector<Visit> left{{static_cast<Index>(live_begin_.size()) - 1, 0, tallies()[number]}};
     while (!left.empty()) {
         const auto [t, number_live, cell] = left.back();
         left.pop_back();
         const Step &step = skeleton_.steps[t];
-        const Live &live = live_[t][number_live];
+        const Live &live = this->live(t, number_live);
         if (step.verb == Verb::Unit) continue;
         if (step.verb == Verb::Join) {
-            const auto input = ways_[t][live.ways_begin].input;
-            const Live &a = live_[step.a][input], &b = live_[step.b][live.input_b];
+            const auto input = ways_[live.ways_begin].input;
+            const Live &a = this->live(step.a, input), &b = this->live(step.b, live.input_b);
             Index i = a.cells_begin, k = -1;
             for (; i < a.cells_end; i++) {
                 k = find(b, cell.key - cells_[i].key, [&](double r) { return cells_[i].regret + r == cell.regret; });
@@ -168,8 +181,8 @@ void GraphMessages::decode(Index number, std::int64_t *labelling) const {
         }
         Index at = -1;
         for (Index w = live.ways_begin; w < live.ways_end && at < 0; w++) {
-            const Way &way = ways_[t][w];
-            at = find(live_[step.a][way.input], cell.key - way.key,
+            const Way &way = ways_[w];
+            at = find(this->live(step.a, way.input), cell.key - way.key,
                       [&](double r) { return r + way.regret == cell.regret; });
             if (at < 0) continue;
             labelling[step.variable] = way.choice;

@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
 
+// Whether a join adds up tables of the same states in the same order, as in trees.
+bool is_aligned(std::span<const Loop> loops) {
+    return loops.empty() || (loops.size() == 1 && loops[0].a == 1 && loops[0].b == 1);
+}
+
 }  // namespace
 
 GraphMessages::GraphMessages(const LocalTables &tables)
@@ -21,17 +26,28 @@ GraphMessages::GraphMessages(const LocalTables &tables)
     depth_.assign(size, 0);
     best_state_.assign(size, 0);
     best_place_.assign(size, 0);
-    live_.resize(size);
-    ways_.resize(size);
+    live_begin_.assign(size, 0);
+    live_count_.assign(size, 0);
     labelling_.assign(skeleton_.cardinalities.size(), 0);
     priced_begin_.assign(size, 0);
-    Index places = 0;
-    for (const Step &step : skeleton_.steps)  // those that count nothing share places, which stay 0
+    Index places = 0, choices = 0;
+    for (const Step &step : skeleton_.steps) {  // those that count nothing share places, which stay 0
         places = std::max({places, step.shift_size, Index{1}});
+        choices = std::max(choices, step.gone.count);
+    }
+    weighed_.assign(choices, 0);
+    from_.assign(begin_.back(), 0);
+    std::vector<Index> shared(tables_.shared(), -1);
     for (std::size_t t = 0; t < size; t++) {
-        if (!tables_[static_cast<Index>(t)].counts) continue;
-        priced_begin_[t] = places;
-        places += skeleton_.steps[t].shift_size;
+        const LocalStep &local = tables_[static_cast<Index>(t)];
+        if (!local.counts) continue;
+        Index own = -1, &place = local.shared >= 0 ? shared[local.shared] : own;
+        if (place < 0) {
+            place = places;
+            places += skeleton_.steps[t].shift_size;
+            counts_.push_back({local.counts, skeleton_.steps[t].shift_size, place});
+        }
+        priced_begin_[t] = place;
     }
     priced_.assign(places, 0);
 }
@@ -40,8 +56,8 @@ double GraphMessages::bytes(const Skeleton &skeleton) {
     double states = 0, counts = 0;
     for (const double n : skeleton.states) states += n;
     for (const Step &step : skeleton.steps) counts += static_cast<double>(step.shift_size);
-    constexpr double kStep = 2 * sizeof(std::vector<Live>) + 5 * sizeof(Index);  // lists, and the best of it
-    return states * (sizeof(double) + sizeof(std::int32_t)) + counts * sizeof(double) +
+    constexpr double kStep = 7 * sizeof(Index) + sizeof(Counts);  // places of lists, and the best of it
+    return states * (sizeof(double) + 2 * sizeof(std::int32_t)) + counts * sizeof(double) +
            kStep * static_cast<double>(skeleton.steps.size());
 }
 
@@ -51,6 +67,7 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     prices_ = prices;
     taken_ = {};
     slips_ = 0;
+    price_counts();
     for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
         const auto verb = skeleton_.steps[t].verb;
         meter.spend(skeleton_.states[t] * static_cast<double>(skeleton_.steps[t].gone.count));
@@ -67,22 +84,20 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     return found;
 }
 
-// The counts of a step at the prices, for this pass.
-void GraphMessages::price_counts(Index t) {
-    const Index size = skeleton_.steps[t].shift_size;
-    const std::int32_t *counts = tables_[t].counts;
-    if (!counts) return;
-    double *priced = priced_.data() + priced_begin_[t];
-    for (Index i = 0; i < size; i++) priced[i] = prices_[0] * counts[i];
-    for (Index p = 1; p < tables_.statistics(); p++)
-        for (Index i = 0; i < size; i++) priced[i] += prices_[p] * counts[p * size + i];
+// All counts at the prices of this pass; steps with the same counts share them.
+void GraphMessages::price_counts() {
+    for (const auto &[counts, size, place] : counts_) {
+        double *priced = priced_.data() + place;
+        for (Index i = 0; i < size; i++) priced[i] = prices_[0] * counts[i];
+        for (Index p = 1; p < tables_.statistics(); p++)
+            for (Index i = 0; i < size; i++) priced[i] += prices_[p] * counts[p * size + i];
+    }
 }
 
 // out[fresh, kept] = late[fresh] + max over v of (a[kept, v] + λ·g) + f, in this order of additions everywhere.
 void GraphMessages::eliminate(Index t) {
     const Step &step = skeleton_.steps[t];
     const LocalStep &local = tables_[t];
-    price_counts(t);
     double largest = largest_[step.a] + local.largest;
     for (Index p = 0; p < tables_.statistics(); p++) largest += std::abs(prices_[p]) * local.reach[p];
     largest_[t] = largest;
@@ -113,19 +128,29 @@ void GraphMessages::eliminate(Index t) {
     }
 }
 
-// The same where nothing is kept, as in chains and trees.
+// The same where nothing is kept, as in chains and trees; which choice is the best is noted on the way.
 void GraphMessages::eliminate_fresh(Index t) {
     const Step &step = skeleton_.steps[t];
     const LocalStep &local = tables_[t];
+    const Loop gone = step.gone;
     const double *a = values_.data() + begin_[step.a];
-    double *out = values_.data() + begin_[t];
+    double *out = values_.data() + begin_[t], *x = weighed_.data();
+    std::int32_t *from = from_.data() + begin_[t];
     for (Index fresh = 0; fresh < step.fresh; fresh++) {
-        const double *g = priced(t) + (step.shift_has_fresh ? fresh : 0);
+        if (fresh == 0 || step.shift_has_fresh) {
+            const double *g = priced(t) + fresh;
+            for (Index v = 0; v < gone.count; v++) x[v] = a[v * gone.a] + g[v * gone.shift];
+        }
         const double *f = local.scores + fresh * step.fresh_score;
         double best = kNegativeInfinity;
-        for (Index v = 0; v < step.gone.count; v++)
-            best = std::max(best, (a[v * step.gone.a] + g[v * step.gone.shift]) + f[v * step.gone.score]);
+        Index chosen = 0;
+        for (Index v = 0; v < gone.count; v++) {
+            const double y = x[v] + f[v * gone.score];
+            chosen = y > best ? v : chosen;
+            best = y > best ? y : best;
+        }
         out[fresh] = local.late ? best + local.late[fresh] : best;
+        from[fresh] = static_cast<std::int32_t>(chosen);
     }
 }
 
@@ -133,8 +158,13 @@ void GraphMessages::join(Index t) {
     const Step &step = skeleton_.steps[t];
     const double *a = values_.data() + begin_[step.a], *b = values_.data() + begin_[step.b];
     double *out = values_.data() + begin_[t];
-    Odometer at(tables_.kept(t));
-    for (Index k = 0; k < step.kept_states; k++, at.next()) out[k] = a[at.a] + b[at.b];
+    const auto loops = tables_.kept(t);
+    if (is_aligned(loops)) {
+        for (Index k = 0; k < step.kept_states; k++) out[k] = a[k] + b[k];
+    } else {
+        Odometer at(loops);
+        for (Index k = 0; k < step.kept_states; k++, at.next()) out[k] = a[at.a] + b[at.b];
+    }
     largest_[t] = largest_[step.a] + largest_[step.b];
     slips_ += 2 * largest_[t];
     depth_[t] = depth_[step.a] + depth_[step.b];
@@ -179,7 +209,6 @@ double GraphMessages::weigh(Index t, const Operands &at) {
     const Loop &gone = step.gone;
     const double *a = values_.data() + begin_[step.a] + at.a, *g = priced(t) + at.shift;
     const double *f = tables_[t].scores + at.score;
-    weighed_.resize(gone.count);
     double best = kNegativeInfinity;
     for (Index v = 0; v < gone.count; v++) {
         weighed_[v] = (a[v * gone.a] + g[v * gone.shift]) + f[v * gone.score];
@@ -201,15 +230,18 @@ void GraphMessages::find_best(Pass &pass) {
     pass.tally = tables_.constant_counts();
     for (auto t = static_cast<Index>(skeleton_.steps.size()); t-- > 0;) {
         const Step &step = skeleton_.steps[t];
+        const Index state = best_state_[t];
         if (step.verb == Verb::Unit) continue;
-        const Operands at = operands(t, best_state_[t]);
         if (step.verb == Verb::Join) {
+            const bool aligned = is_aligned(tables_.kept(t));
+            const Operands at = aligned ? Operands{state, state} : operands(t, state);
             best_state_[step.a] = at.a;
             best_state_[step.b] = at.b;
             continue;
         }
-        const double best = weigh(t, at);
-        const auto v = static_cast<Index>(std::find(weighed_.begin(), weighed_.end(), best) - weighed_.begin());
+        const bool noted = step.kept_states == 1;
+        const Operands at = noted ? Operands{0, 0, 0, step.shift_has_fresh ? state : 0} : operands(t, state);
+        const Index v = noted ? from_[begin_[t] + state] : first_best(t, at);
         labelling_[step.variable] = v;
         best_state_[step.a] = at.a + v * step.gone.a;
         const std::int32_t *counts = tables_[t].counts;
@@ -217,6 +249,11 @@ void GraphMessages::find_best(Pass &pass) {
         for (Index p = 0; counts && p < tables_.statistics(); p++)
             pass.tally[p] += counts[p * step.shift_size + best_place_[t]];
     }
+}
+
+Index GraphMessages::first_best(Index t, const Operands &at) {
+    const double best = weigh(t, at);
+    return std::find(weighed_.begin(), weighed_.begin() + skeleton_.steps[t].gone.count, best) - weighed_.begin();
 }
 
 double GraphMessages::best(std::int64_t *labelling) const {

@@ -41,7 +41,7 @@ class GraphMessages : public Messages {
         Index a = 0, b = 0, score = 0, shift = 0;
     };
 
-    void price_counts(Index t);
+    void price_counts();
     const double *priced(Index t) const { return priced_.data() + priced_begin_[t]; }
     void eliminate(Index t);
     void eliminate_fresh(Index t);
@@ -50,8 +50,12 @@ class GraphMessages : public Messages {
     void find_best(Pass &pass);
     Operands operands(Index t, Index state) const;
     double weigh(Index t, const Operands &at);  // fills weighed_; the best of it
+    Index first_best(Index t, const Operands &at);
     Index key_of(Index t, Index place) const;
     void find_live(Index t, double budget);
+    void find_live_join(Index t);
+    std::span<Live> live(Index t) { return {live_.data() + live_begin_[t], static_cast<std::size_t>(live_count_[t])}; }
+    const Live &live(Index t, Index number) const { return live_[live_begin_[t] + number]; }
     std::int32_t reach(Index table, Index state, double context);
     void fill(Index t, Live &live, double room);
     void fill_join(Index t, Live &live, double room);
@@ -66,15 +70,22 @@ class GraphMessages : public Messages {
     Sum taken_;  // what was subtracted from messages
     double slips_ = 0;
     Prices prices_{};
+    struct Counts {  // a row of counts, of one step or of several, and where it stands at the prices
+        const std::int32_t *counts;
+        Index size, place;
+    };
+    std::vector<Counts> counts_;
     std::vector<double> priced_;       // counts at the prices
     std::vector<Index> priced_begin_;  // of each step's
     std::vector<double> weighed_;
+    std::vector<std::int32_t> from_;       // by place in values_, where nothing is kept: the first of the best choices
     std::vector<std::int64_t> labelling_;  // the best one
     std::vector<Index> best_state_;        // of it, by table
     std::vector<Index> best_place_;        // of it among the counts of each step
-    std::vector<std::vector<Live>> live_;
-    std::vector<std::vector<Way>> ways_;
-    std::vector<std::int32_t> where_;  // in live_, by place in values_; -1: nowhere
+    std::vector<Live> live_;               // those of a table one after the other
+    std::vector<Index> live_begin_, live_count_;  // of each table
+    std::vector<Way> ways_;
+    std::vector<std::int32_t> where_;  // among the live ones of a table, by place in values_; -1: nowhere
     std::vector<Cell> cells_;
     Merger<Cell> merger_;
 };

@@ -12,7 +12,8 @@ constexpr std::size_t kMostCandidates = 64;
 constexpr double kFew = 4, kFewOfNeighbours = 8;
 constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
-void grow(std::vector<double> &list, std::size_t size) {
+template <class T>
+void grow(std::vector<T> &list, std::size_t size) {
     if (list.size() < size) list.resize(size);
 }
 
@@ -53,6 +54,7 @@ bool TallySearch::begin(const LossBox &asked) {
 bool TallySearch::fill() {
     const auto size = static_cast<std::size_t>(box_.tallies());
     for (auto *list : {&loss_, &bound_, &need_, &paid_}) grow(*list, size);
+    grow(left_, size);
     for (Index p = 0; p <= last_; p++) grow(count_[p], size);
     std::fill_n(bound_.begin(), size, kInfinity);
     living_ = 0;
@@ -76,15 +78,22 @@ bool TallySearch::fill_line(const Tally &from) {
     for (Index i = 0; i < extent; i++) counted[i] = first + static_cast<double>(static_cast<std::int32_t>(i));
     for (Index p = 0; p < last_; p++)
         std::fill_n(count_[p].begin() + static_cast<Index>(living_), extent, static_cast<double>(from[p]));
-    double largest = largest_loss_, least = kInfinity;
-    bool numbers = true;
-    for (Index i = 0; i < extent; i++) {
-        const double size = std::abs(losses[i]);
-        largest = size > largest ? size : largest;
-        least = losses[i] < least ? losses[i] : least;
-        numbers &= losses[i] == losses[i];
+    // Two at a time, which the compiler makes one of; differences are 0 where all are numbers.
+    double largest[2] = {largest_loss_, 0}, lowest[2] = {kInfinity, kInfinity}, differences[2] = {0, 0};
+    const auto take = [&](Index i, Index lane) {
+        const double x = losses[i], size = std::abs(x);
+        largest[lane] = size > largest[lane] ? size : largest[lane];
+        lowest[lane] = x < lowest[lane] ? x : lowest[lane];
+        differences[lane] += x - x;
+    };
+    for (Index i = 0; i + 1 < extent; i += 2) {
+        take(i, 0);
+        take(i + 1, 1);
     }
-    largest_loss_ = largest;
+    if (extent % 2) take(extent - 1, 0);
+    largest_loss_ = std::max(largest[0], largest[1]);
+    const double least = std::min(lowest[0], lowest[1]);
+    const bool numbers = differences[0] + differences[1] == 0;
     if (!asked_.slack || least > 0) {
         living_ += static_cast<std::size_t>(extent);
         return numbers;
@@ -121,7 +130,8 @@ void TallySearch::cut(const Pass &pass) {
     const double most = pass.most + tolerance(pass);
     const std::size_t size = living_;
     if (stale_) find_needs();
-    double *paid = paid_.data(), *bound = bound_.data(), *need = need_.data(), *loss = loss_.data();
+    double *bound = bound_.data(), *paid = paid_.data();
+    const double *need = need_.data();
     for (Index p = 0; p <= last_; p++) {
         const double price = pass.prices[p], *counts = count_[p].data();
         if (p == 0)
@@ -129,19 +139,24 @@ void TallySearch::cut(const Pass &pass) {
         else
             for (std::size_t i = 0; i < size; i++) paid[i] += price * counts[i];
     }
-    std::array<double *, kMostStatistics> count{};
-    for (Index p = 0; p <= last_; p++) count[p] = count_[p].data();
-    std::size_t left = 0;
     for (std::size_t i = 0; i < size; i++) {
-        const double here = most - paid[i], least = need[i];
-        const double lower = here < bound[i] ? here : bound[i];
-        bound[left] = lower;
-        need[left] = least;
-        loss[left] = loss[i];
-        for (Index p = 0; p <= last_; p++) count[p][left] = count[p][i];
-        left += lower >= least ? 1 : 0;
+        const double here = most - paid[i];
+        bound[i] = here < bound[i] ? here : bound[i];
     }
-    living_ = left;
+    std::int32_t *left = left_.data();
+    std::size_t many = 0;
+    for (std::size_t i = 0; i < size; i++) {
+        left[many] = static_cast<std::int32_t>(i);
+        many += bound[i] >= need[i] ? 1 : 0;
+    }
+    living_ = many;
+    if (many == size) return;
+    const auto gather = [&](std::vector<double> &list) {
+        double *x = list.data();
+        for (std::size_t i = 0; i < many; i++) x[i] = x[left[i]];
+    };
+    for (auto *list : {&loss_, &bound_, &need_}) gather(*list);
+    for (Index p = 0; p <= last_; p++) gather(count_[p]);
 }
 
 void TallySearch::find_needs() {

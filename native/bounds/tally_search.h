@@ -96,6 +96,7 @@ class TallySearch {
     // passes so far, the least that will do, and what they count.
     std::size_t living_ = 0;
     std::vector<double> loss_, bound_, need_, paid_;
+    std::vector<std::int32_t> left_;  // which of them go on living
     std::array<std::vector<double>, kMostStatistics> count_;
     bool cold_ = true;  // there were no prices to start from
     // The tally that prices favoured last, how much, and how often the budget has hardly changed since.
