@@ -211,11 +211,13 @@ class _Search:
         for method, seed in tries:
             if best is not None and best.cost <= enough:
                 break
-            order = self.order(method, seed)
+            # what a search by bounds takes may be among them
+            known = _RECENT.get((*self.key, method)) if seed == 0 else None
+            order = self.order(method, seed) if known is None else known.order
             if order.tobytes() in self.seen:  # several heuristics may give the same order
                 continue
             self.seen.add(order.tobytes())
-            candidate = self.program(order, draft=self.size >= _MANY)
+            candidate = known or self.program(order, draft=self.size >= _MANY)
             if best is None or candidate.cost < best.cost:
                 best = candidate
         assert best is not None

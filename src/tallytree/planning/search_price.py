@@ -129,6 +129,10 @@ def search_price(
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
+    if order is None and _chain_operations(model, statistics) < least:
+        # a small table needs this program anyway, unlike one in the natural order
+        if skeleton(model, statistics, order, check, draft=True).cost < least:
+            return None
     program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
         return None
@@ -148,6 +152,13 @@ def search_price(
     passes = round(4 + 2 * log10(len(model)))
     slower = _SLOWER_WIDE if wide else SLOWER
     return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table, slower)
+
+
+def _chain_operations(model: Model, statistics: Sequence[Statistic]) -> float:
+    """Return about how many operations the table of a chain takes at most, if it counts variables."""
+    size = float(len(model))
+    states = model.alike or int(model.cardinalities.max())
+    return states * states * size ** (1 + len(statistics))
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
