@@ -18,7 +18,8 @@ from torch import Tensor
 from tallytree.errors import BudgetError
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import NAMES, Chains, Padded, address
+from tallytree.torch.gpu.chains import NAMES, Chains, address
+from tallytree.torch.gpu.structures import Padded
 
 _THREADS = 768
 """Threads per multiprocessor."""
