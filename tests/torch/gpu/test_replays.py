@@ -201,6 +201,7 @@ def test_replays(way):
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream")
 def test_graphed_callables():
     emissions, _, tags, mask = batch(1, "cuda")
     crf = ttt.CRF(C, batch_first=True).cuda().double()

@@ -32,7 +32,7 @@ _WARPS = 4
 """Warps per block for kernels with one warp per sentence."""
 _BUSY, _HEAVY = 16, 3
 """Blocks per multiprocessor, for kernels that need few registers and for those that need many."""
-_SMALL = 32
+SMALL = 32
 """Up to this number of tags, a block adds up its own tables of derivatives."""
 
 
@@ -117,7 +117,7 @@ class Chains:
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
         """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""
         states = self.shape[2]
-        own = rows * states + int(tables and states <= _SMALL) * self.table
+        own = rows * states + int(tables and states <= SMALL) * self.table
         return 8 * (int(factors) * self.shared * states * states + _WARPS * own)
 
     @property
@@ -165,7 +165,7 @@ class Chains:
 
     @property
     def _tables_of_block(self) -> int:
-        return 1 if self.shape[2] <= _SMALL else _WARPS
+        return 1 if self.shape[2] <= SMALL else _WARPS
 
     @property
     def bytes(self) -> int:

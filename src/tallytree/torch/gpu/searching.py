@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import Summed, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
 from tallytree.torch.gpu.findings import Findings
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
@@ -155,7 +155,7 @@ def _expected(run: Run) -> tuple[Summed, Tensor, int, int]:
     blocks, states = run.blocks, run.chains.shape[2]
     sums, tables = run.chains.empty_slopes(blocks=blocks, tables=blocks), blocks * run.block_bytes
     weights = 8 * blocks * run.tallies.count
-    own = 8 * blocks * run.threads // 32 * states * states
+    own = 0 if states <= SMALL else 8 * blocks * run.threads // 32 * states * states
     scratch = run.chains.empty(-(-tables // 8) * 8 + weights + own, dtype=torch.uint8)
     first = scratch.data_ptr() + -(-tables // 8) * 8
     return sums, scratch, first, first + weights
