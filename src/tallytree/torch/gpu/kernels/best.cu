@@ -5,30 +5,22 @@
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
 
-    static constexpr int kColumns = sizeof(REAL) == 4 ? 2 : 1;  // at once: reading the weights takes longer than their sums
-
-    // From N columns before to kTile states.
-    template <int N>
-    static __device__ void advance(const Sentence &, int, const Column *columns, int base, const Work &work) {
+    // From a column before to kTile states.
+    static __device__ void advance(const Sentence &, int, const Column &column, int base, const Work &work) {
         asm volatile("" ::: "memory");  // weights are read again for each column: they do not fit in registers
-        REAL sums[N][kTile];
+        REAL sums[kTile];
 #pragma unroll
-        for (int j = 0; j < N * kTile; j++) sums[j / kTile][j % kTile] = forbidden(REAL(0));
+        for (int j = 0; j < kTile; j++) sums[j] = forbidden(REAL(0));
 #pragma unroll
         for (int s = 0; s < C; s++) {
-            REAL scores[N];
-#pragma unroll
-            for (int n = 0; n < N; n++) scores[n] = columns[n].before[s * columns[n].stride];
+            REAL score = column.before[s * column.stride];
             const REAL *w = work.weights + s * kPadded + base;
 #pragma unroll
-            for (int j = 0; j < N * kTile; j++)
-                sums[j / kTile][j % kTile] = larger(sums[j / kTile][j % kTile], add_up(scores[j / kTile], w[j % kTile]));
+            for (int j = 0; j < kTile; j++) sums[j] = larger(sums[j], add_up(score, w[j]));
         }
 #pragma unroll
-        for (int j = 0; j < N * kTile; j++) {
-            int to = base + j % kTile;
-            if (to < C) columns[j / kTile].after[work.places[to]] = add_up(sums[j / kTile][j % kTile], work.gains[to]);
-        }
+        for (int j = 0; j < kTile; j++)
+            if (base + j < C) column.after[work.places[base + j]] = add_up(sums[j], work.gains[base + j]);
     }
 
     static __device__ REAL through(REAL before, const Exception &e) { return add_up(add_up(before, e.weight), e.gain); }

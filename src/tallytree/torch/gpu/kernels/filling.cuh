@@ -59,12 +59,6 @@ struct Column {  // a column before, and where its cells go but for what states 
     int stride;  // between the rows before
 };
 
-// Column i of position t - 1.
-__device__ inline Column column_at(const Sentence &x, int t, int i) {
-    Box old = x.box(t - 1), box = x.box(t);
-    return {x.table(t - 1) + i, x.table(t) + i / old.width * box.width + i % old.width, old.size()};
-}
-
 __device__ inline void clear_table(const Sentence &x, int t) {
     REAL *table = x.table(t);
     for (int i = threadIdx.x; i < kRows * x.box(t).size(); i += blockDim.x) table[i] = forbidden(REAL(0));
@@ -107,14 +101,10 @@ __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
         if (!x.batch->given.shared) load_weights<Algebra>(x, t, work);
         load_step(x, t, work);
         __syncthreads();
-        Box old = x.box(t - 1);
-        for (int i = threadIdx.x; i < old.size(); i += Algebra::kColumns * blockDim.x) {
-            int other = i + (Algebra::kColumns - 1) * blockDim.x;
-            bool both = Algebra::kColumns == 2 && other < old.size();
-            Column columns[2] = {column_at(x, t, i), column_at(x, t, both ? other : i)};
-            for (int base = 0; base < C; base += kTile)
-                if (both) Algebra::template advance<Algebra::kColumns>(x, t, columns, base, work);
-                else Algebra::template advance<1>(x, t, columns, base, work);
+        Box old = x.box(t - 1), box = x.box(t);
+        for (int i = threadIdx.x; i < old.size(); i += blockDim.x) {
+            Column c{x.table(t - 1) + i, x.table(t) + i / old.width * box.width + i % old.width, old.size()};
+            for (int base = 0; base < C; base += kTile) Algebra::advance(x, t, c, base, work);
         }
         if (t + 1 < x.length) clear_table(x, t + 1);
         __syncthreads();

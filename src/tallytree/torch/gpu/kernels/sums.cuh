@@ -28,11 +28,7 @@ __device__ inline REAL careful_sum(const Sentence &x, int t, const REAL *before,
 struct Sums {  // the logarithm of the sum of all ways to a cell
     static __device__ REAL weight(REAL given, REAL most) { return exp(given - most); }
 
-    static constexpr int kColumns = 1;  // at once
-
-    template <int>
-    static __device__ void advance(const Sentence &x, int t, const Column *columns, int base, const Work &work) {
-        const Column &column = *columns;
+    static __device__ void advance(const Sentence &x, int t, const Column &column, int base, const Work &work) {
         REAL most = largest_of_column(column.before, column.stride), sums[kTile];
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = 0;
