@@ -94,12 +94,7 @@ class Given(NamedTuple):
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives may be needed."""
-        if not torch.is_grad_enabled():
-            return False
-        for one in self:  # a loop takes less time than any()
-            if one is not None and one.requires_grad:
-                return True
-        return False
+        return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
 
     def scores(
         self, ends: Ends, backend: Backend, slopes: bool = False, reduction: Reduction = "none"

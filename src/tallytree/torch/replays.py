@@ -22,7 +22,7 @@ def check_replays() -> None:
     --------
     >>> check_replays()
     """
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         from tallytree.torch.gpu import replays
 
         replays.check()

@@ -133,7 +133,7 @@ def test_nothing_is_allowed(captured):
 
 def test_what_needs_the_host_is_refused(captured):
     captured()
-    emissions, links, tags, mask = batch(4)
+    emissions, links, _, mask = batch(4)
     chain = ttt.Chain(emissions, links, mask=mask)
     for ask in (lambda: chain.tally(tt.count(state=1)), chain.sample):
         with pytest.raises(tt.TallytreeError, match="cannot be captured"):
@@ -213,6 +213,16 @@ def test_graphed_callables():
         found, wanted = graphed(ours, tags, mask), crf(theirs, tags, mask)
         assert torch.equal(found, wanted)
         assert torch.equal(torch.autograd.grad(found, ours)[0], torch.autograd.grad(wanted, theirs)[0])
+
+
+@pytest.mark.gpu
+def test_lengths_on_the_host_are_refused():
+    emissions, links, _, _ = batch(4, "cuda")
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(tt.TallytreeError, match="moving a mask or lengths to the GPU cannot be captured"):  # noqa: SIM117
+        with torch.cuda.graph(graph):
+            _ = ttt.Chain(emissions, links, [1, 2, 3, 6]).log_partition
+    _ = ttt.Chain(emissions, links, [1, 2, 3, 6]).log_partition
 
 
 @pytest.mark.gpu

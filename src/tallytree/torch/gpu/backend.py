@@ -22,9 +22,9 @@ from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
 from tallytree.torch.gpu import counted, counting, replays, searching, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING
+from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, Findings
 from tallytree.torch.gpu.looking import Seen, look
-from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Findings, Total
+from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
 
 _MANY = "sums with so many tags"
 

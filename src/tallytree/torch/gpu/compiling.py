@@ -114,7 +114,7 @@ def capturing() -> bool:
 
 @contextmanager
 def preparing(device: torch.device) -> Iterator[None]:
-    """Allow what a capture does not, on another stream: taking memory of the host, copies, loading kernels."""
+    """Allow what a capture does not, on another stream: memory of the host, copies, loading kernels."""
     mode = ctypes.c_int(_RELAXED)
     exchange = _driver().cuThreadExchangeStreamCaptureMode
     _asked(exchange, device.index or 0, ctypes.byref(mode))
@@ -132,7 +132,7 @@ _RELAXED = 2
 @functools.cache
 def _beside(device: torch.device) -> torch.cuda.Stream:
     """Return a stream for preparations."""
-    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call, no-any-return]
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def real(number: float, kind: str) -> Any:

@@ -21,8 +21,8 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, SMALL, Chains, address
 from tallytree.torch.gpu.structures import Padded
 
-_THREADS = 768
-"""Threads per multiprocessor."""
+_THREADS = {torch.float32: 768, torch.float64: 1024}
+"""Threads per multiprocessor; in float64 more than run at once, so that blocks end about together."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -116,7 +116,7 @@ class Run:
             The tables of one sentence do not fit.
         """
         device = self.chains.device
-        most = min(self.chains.shape[0], _THREADS // self.threads * compiling.processors(device))
+        most = min(self.chains.shape[0], _THREADS[self.real] // self.threads * compiling.processors(device))
         if most * self.block_bytes <= compiling.plenty(device):
             return most
         room = compiling.room(device)

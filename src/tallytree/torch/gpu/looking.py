@@ -16,7 +16,7 @@ from tallytree.torch.functions import Scores
 from tallytree.torch.gpu import compiling, findings
 from tallytree.torch.gpu.chains import Chains
 from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Findings, Words
-from tallytree.torch.gpu.replays import Replayed
+from tallytree.torch.gpu.replays import Replayed, refuse
 from tallytree.torch.gpu.structures import Ends, Padded
 
 
@@ -86,4 +86,6 @@ def look(scores: Scores, *, tell: bool = False) -> Seen:
 def _here(tensor: Tensor | None, device: torch.device) -> Tensor | None:
     if tensor is None or (tensor.device == device and tensor.is_contiguous()):
         return tensor
+    if tensor.device != device:
+        refuse("moving a mask or lengths to the GPU")
     return tensor.to(device).contiguous()

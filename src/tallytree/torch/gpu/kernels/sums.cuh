@@ -169,7 +169,7 @@ struct Split {  // one column before, and the cells it leads to
     }
 };
 
-constexpr int kAtOnce = 4;  // loads that need not wait for each other
+constexpr int kAtOnce = 4;  // loads, or sums, that need not wait for each other
 
 __device__ void stage_powers(const Split &split, Staged &staged) {
     for (int first = 0; first < C; first += kAtOnce) {
