@@ -76,7 +76,7 @@ def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[],
     links = torch.randn(states, states, device="cuda", dtype=real)
     known = backend._against(Scores(scores, links, ends), loss, names, tags, summed=False)
     assert known is not None
-    found, run = known
+    found, run, _ = known
     asked = searching.Values(found.losses, None, found.which, found.right, 1.0)
     steps = int(found.tallies.boxes.view(*tags.shape, 3)[:, :-1, :2].long().prod(2).sum()) * states**2
     return lambda: searching.best(run, asked), steps, run.bytes

@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+from contextlib import nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     """Let the functions of the GPU take tensors of the CPU."""
     monkeypatch.setattr(compiling, "kernel", emulator.kernel)
     monkeypatch.setattr(compiling, "stream", lambda _: 0)
+    monkeypatch.setattr(compiling, "capturing", lambda: False)
+    monkeypatch.setattr(compiling, "preparing", lambda _: nullcontext())
     monkeypatch.setattr(chains, "_WARPS", 1)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
     monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)

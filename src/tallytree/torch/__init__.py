@@ -23,6 +23,7 @@ from tallytree.torch.chart import Chart
 from tallytree.torch.conditioned import Conditioned
 from tallytree.torch.crf import CRF
 from tallytree.torch.losses import ExpectedLoss, SoftmaxMargin, StructuredHinge, StructuredLoss
+from tallytree.torch.replays import check_replays
 from tallytree.torch.structured import Structured, TopK
 from tallytree.torch.tally import Tally
 
@@ -38,4 +39,5 @@ __all__ = [
     "StructuredLoss",
     "Tally",
     "TopK",
+    "check_replays",
 ]

@@ -14,6 +14,8 @@ from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Reduction, ends_of
 from tallytree.torch.inputs import Ends, checked_chain, whole_tags
 
+_REDUCTIONS = get_args(Reduction)
+
 
 class CRF(nn.Module):
     """A linear-chain CRF with learned scores of transitions, first tags and last tags.
@@ -76,7 +78,7 @@ class CRF(nn.Module):
         reduction : {"sum", "mean", "token_mean", "none"}
             Over sentences; ``"token_mean"`` is the sum divided by the number of positions.
         """
-        if reduction not in get_args(Reduction):
+        if reduction not in _REDUCTIONS:
             raise ValueError(f"invalid reduction: {reduction}; use 'none', 'sum', 'mean' or 'token_mean'")
         given, ends = self._checked(emissions, mask, tags)
         return log_prob(given, ends, whole_tags(self._turned(tags), given.emissions), reduction)
@@ -109,8 +111,9 @@ class CRF(nn.Module):
             raise ModelError(
                 f"the last dimension of emissions must be {self.num_tags}, got {emissions.shape[2]}"
             )
+        wanted = emissions.shape[:2]
         for name, other in (("tags", tags), ("mask", mask)):
-            if isinstance(other, Tensor) and other.shape != emissions.shape[:2]:
+            if isinstance(other, Tensor) and other.shape != wanted:
                 sizes = f"{tuple(emissions.shape[:2])} and {tuple(other.shape)}"
                 raise ModelError(
                     f"the first two dimensions of emissions and {name} must match, got {sizes}; batch_first "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce, wraps
+from functools import wraps
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
@@ -100,8 +100,8 @@ class Given(NamedTuple):
         self, ends: Ends, backend: Backend, slopes: bool = False, reduction: Reduction = "none"
     ) -> Scores:
         """Return the scores in the form for a backend."""
-        dtype = backend.number(self.dtype)
-        emissions, transitions, start, end = (_moved(one, backend.device, dtype) for one in self)
+        dtype, device = backend.number(self.dtype), backend.device
+        emissions, transitions, start, end = [_moved(one, device, dtype) for one in self]
         assert emissions is not None and transitions is not None
         if backend.looks:
             return Scores(emissions, transitions, ends, start, end, slopes, reduction)
@@ -117,8 +117,12 @@ class Given(NamedTuple):
 
 def _dtype_of(tensors: Sequence[Tensor | None]) -> torch.dtype:
     """Return the dtype that can represent some tensors."""
-    dtypes = {one.dtype for one in tensors if one is not None}
-    return dtypes.pop() if len(dtypes) == 1 else reduce(torch.promote_types, dtypes)
+    found: torch.dtype | None = None
+    for one in tensors:
+        if one is not None and one.dtype is not found:
+            found = one.dtype if found is None else torch.promote_types(found, one.dtype)
+    assert found is not None
+    return found
 
 
 def _last(ends: Ends) -> Tensor:
@@ -159,8 +163,10 @@ class _Computed(torch.autograd.Function):
     def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
         values, ctx.shares = evaluate()
         ctx.save_for_backward(*tensors)
-        dtype, device = _dtype_of(tensors), next(one.device for one in tensors if one is not None)
-        return values if values.dtype == dtype and values.device == device else values.to(device, dtype)
+        dtype, first = _dtype_of(tensors), tensors[0]
+        assert first is not None
+        same = values.dtype == dtype and values.device == first.device
+        return values if same else values.to(first.device, dtype)
 
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
@@ -171,6 +177,9 @@ class _Computed(torch.autograd.Function):
             slopes = [*map(_like, ctx.shares(gains[0]), tensors)]
         once: Any = _Once.apply
         return None, *once(len(slopes), *slopes, gains[0], *tensors)
+
+
+_apply: Any = _Computed.apply
 
 
 def _like(slope: Tensor | None, given: Tensor | None) -> Tensor | None:
@@ -216,9 +225,7 @@ def kept(function: Callable[[Any], T]) -> T:
 @eager
 def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
     """Return float64 values as part of the graph of some tensors, with their dtype and device."""
-    apply: Any = _Computed.apply
-    found: Tensor = apply(evaluate, *tensors)
-    return found
+    return _apply(evaluate, *tensors)  # type: ignore[no-any-return]
 
 
 @eager
@@ -244,7 +251,7 @@ def computed(
 
         return total, shares
 
-    return attached(evaluate, *given)
+    return _apply(evaluate, *given)  # type: ignore[no-any-return]
 
 
 def reduced(values: Tensor, pull: Pull, reduction: Reduction, ends: Ends) -> tuple[Tensor, Pull]:

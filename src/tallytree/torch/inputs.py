@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -59,6 +59,14 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
     return given, links
 
 
+class HasLengths(Protocol):
+    """Has the lengths of sentences, on any device."""
+
+    @property
+    def lengths(self) -> Tensor:
+        """The lengths."""
+
+
 class Ends:
     """Where the sentences of a batch end: lengths, a mask, or neither.
 
@@ -83,7 +91,7 @@ class Ends:
         self.shape, self._first = (batch, longest), first
         self.mask = None if mask is None else _checked_mask(mask, batch, longest)
         self.given = None if lengths is None else _checked_numbers(lengths, batch)
-        self._found: tuple[int, Tensor] | None = None
+        self._found: tuple[int, HasLengths] | None = None
         if self.given is not None and self.given.device.type == "cpu":
             _check_range(self.given, longest, "lengths")
 
@@ -92,7 +100,7 @@ class Ends:
         """The lengths of sentences, as int64 on the CPU."""
         batch, longest = self.shape
         if self._found is not None:
-            return self._found[1].to("cpu", torch.int64)
+            return self._found[1].lengths.to("cpu", torch.int64)
         if self.mask is not None:
             return _lengths_of_mask(self.mask, longest, self._first)
         if self.given is None:
@@ -106,9 +114,9 @@ class Ends:
         """The total number of positions."""
         return int(self.lengths.sum()) if self._found is None else self._found[0]
 
-    def found(self, total: int, lengths: Tensor) -> None:
+    def found(self, total: int, chains: HasLengths) -> None:
         """Store the number of positions and the lengths that a backend has found and checked."""
-        self._found = total, lengths
+        self._found = total, chains
 
     def inside(self, device: torch.device) -> Tensor:
         """Return the mask of sentences on a device."""
@@ -120,7 +128,7 @@ class Ends:
 
 
 def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
-    found = lengths.detach() if isinstance(lengths, Tensor) else _tensor(lengths)
+    found = lengths if isinstance(lengths, Tensor) else _tensor(lengths)
     if found.dtype.is_floating_point or found.dtype.is_complex or found.dtype == torch.bool:
         raise ModelError(f"lengths must be integers, got {found.dtype}")
     if found.shape != (batch,):
@@ -152,7 +160,7 @@ def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
         raise ModelError(f"mask must be a tensor of shape ({batch}, {longest}), like emissions, got {got}")
     if mask.dtype not in (torch.bool, torch.uint8):
         raise ModelError(f"mask must have dtype torch.bool, got {mask.dtype}; use mask.bool()")
-    return mask.detach()
+    return mask
 
 
 def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:

@@ -21,9 +21,10 @@ from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, findings, searching, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING
+from tallytree.torch.gpu import counted, counting, replays, searching, truths
+from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, Findings
 from tallytree.torch.gpu.looking import Seen, look
+from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
 
 _MANY = "sums with so many tags"
 
@@ -38,12 +39,12 @@ class _Totalled:
     """
 
     def __init__(self, scores: Scores) -> None:
-        self.scores, self._value, self.total = scores, None, plain.NO_TOTAL
+        self.scores, self._value, self.total = scores, None, NO_TOTAL
         if scores.reduction != "none":
             emissions = scores.emissions
             self._value = torch.empty((), dtype=emissions.dtype, device=emissions.device)
             divisor = {"sum": 1.0, "mean": float(len(emissions)), "token_mean": 0.0}[scores.reduction]
-            self.total = plain.Total(self._value.data_ptr(), divisor)
+            self.total = Total(self._value.data_ptr(), divisor)
 
     def of(self, values: Tensor) -> Tensor:
         """Return the total, or the values if they are not added up."""
@@ -51,10 +52,9 @@ class _Totalled:
 
     @property
     def rate(self) -> float:
-        """The derivative of the result by each value."""
-        if self._value is None:
-            return 1.0
-        return 1 / (self.total.divisor or self.scores.ends.total)
+        """The derivative of the result by each value; 0: one over the number of positions."""
+        divisor: float = 1.0 if self._value is None else self.total.divisor
+        return 1 / divisor if divisor else 0.0
 
     def pull(
         self,
@@ -96,20 +96,22 @@ def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] |
     apart = scores.reduction == "none" and scores.slopes and chains.apart
     slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
     values, first = plain.likelihood(
-        chains, tags, slopes=slopes, apart=apart, slot=seen.slot, total=all_of_them.total
+        chains, tags, slopes=slopes, apart=apart, found=seen.telling(), total=all_of_them.total
     )
-    seen.read()
 
     def again(gains: Tensor | None = None) -> plain.Summed:
         _, sums = plain.likelihood(chains, tags, gains, slopes=True)
         assert sums is not None
         return sums
 
-    return all_of_them.of(values), all_of_them.pull(chains, first, again, apart)
+    pull = all_of_them.pull(chains, first, again, apart)
+    seen.read()  # as late as possible: the kernel has had time
+    return all_of_them.of(values), pull
 
 
 def _elsewhere(function: Any, scores: Scores, what: str, *arguments: Any) -> Any:
     """Return what the CPU computes, with the values of sentences reduced."""
+    replays.refuse("what is computed on the CPU")
     found = on_cpu(function, scores, what, *arguments)
     values, pull = reduced(found[0], found[-1], scores.reduction, scores.ends)
     return values, *found[1:-1], pull
@@ -132,9 +134,11 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     seen = Seen(scores)
     if not seen.chains.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
-    _, sums = plain.likelihood(seen.chains, slopes=True, slot=seen.slot)
+    _, sums = plain.likelihood(seen.chains, slopes=True, found=seen.telling())
     seen.read()
     assert sums is not None
+    if seen.slot.captured:  # zeros for invalid inputs
+        plain.gathered(seen.chains, sums, in_place=True)
 
     def pull(gain: Tensor) -> Slopes:
         _, pulled = on_cpu(cpu.marginals, scores, "derivatives of marginals")
@@ -146,7 +150,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 def viterbi(scores: Scores) -> Tensor:
     """Return the tags with the highest score; 0 in the padding."""
     seen = look(scores)
-    _, labels = plain.viterbi(seen.chains, seen.slot)
+    _, labels = plain.viterbi(seen.chains, seen.telling(NOTHING))
     if seen.read().flags & NOTHING:
         return cpu.viterbi(scores.on_cpu())  # raises the error
     return labels
@@ -154,10 +158,11 @@ def viterbi(scores: Scores) -> Tensor:
 
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
+    replays.refuse("sampling")
     if not Seen(scores).chains.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     seen = look(scores)
-    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.slot)
+    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.telling())
     if seen.read().flags & NOTHING:
         return cpu.sample(scores.on_cpu(), uniforms.cpu())  # raises the error
     return drawn
@@ -176,7 +181,7 @@ def _fitting(
 
 def _against(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
-) -> tuple[truths.Truths, counted.Run] | None:
+) -> tuple[truths.Truths, counted.Run, Seen] | None:
     """Return the counts of a loss relative to the true tags; None if unsupported or too large for kernels."""
     _, positions, states = scores.emissions.shape
     rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
@@ -185,11 +190,12 @@ def _against(
     seen = Seen(scores, tags)
     found = truths.count(rules, seen, and_if)
     run = _fitting(seen.chains, found.tallies, torch.float64 if summed else scores.emissions.dtype, summed)
-    return None if run is None else (found, run)
+    return None if run is None else (found, run, seen)
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
     """Return the log-partition of every tally of each sentence, and the smallest tally of each statistic."""
+    replays.refuse("a tally")
     seen = look(scores, tell=True)
     words, positions = seen.read(), scores.emissions.shape[1]
     found = counting.statistics_of(
@@ -228,14 +234,14 @@ def objective(
     known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
     if known is None:
         return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
-    truth, run = known
+    truth, run, seen = known
     against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else None)
-    all_of_them, slot = _Totalled(scores), findings.slot(scores.emissions.device)
+    all_of_them, slot = _Totalled(scores), seen.next_slot()
     values, first = searching.objective(
         run,
         against,
         slopes=scores.slopes and (scores.reduction != "none" or not run.chains.shared),
-        found=slot.quiet if soft else slot.telling,
+        found=slot.quiet if soft else slot.telling(NOTHING),
         total=all_of_them.total,
     )
     if soft:  # the true tags are allowed
@@ -245,7 +251,8 @@ def objective(
         cpu.objective(scores.on_cpu(), loss, names, known_tags.cpu(), kind)  # raises the error
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        _, sums = searching.objective(run, against, gains, slopes=True)
+        known = NO_FINDINGS if run.chains.words is None else Findings(run.chains.words)
+        _, sums = searching.objective(run, against, gains, slopes=True, found=known)
         assert sums is not None
         return sums
 
@@ -262,12 +269,12 @@ def hinge(
             cpu.hinge, scores, "this loss", loss, names, tags, scaling
         )
         return found
-    truth, run = known
+    truth, run, seen = known
     slack, losses = scaling == "slack", truth.losses
     slopes, offsets = (losses, None) if slack else (None, losses)
-    all_of_them, slot = _Totalled(scores), findings.slot(scores.emissions.device)
+    all_of_them, slot = _Totalled(scores), seen.next_slot()
     asked = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
-    best = searching.best(run, asked, total=all_of_them.total, words=slot.words)
+    best = searching.best(run, asked, total=all_of_them.total, known=slot.quiet)
     slot.free()
 
     def again(gains: Tensor | None = None) -> plain.Summed:

@@ -6,7 +6,6 @@ transitions either one (C, C) table for all steps or (B, T - 1, C, C).
 
 from __future__ import annotations
 
-import ctypes
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -14,88 +13,27 @@ import torch
 from torch import Tensor
 
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.findings import Findings, Slot
+from tallytree.torch.gpu.findings import Findings
+from tallytree.torch.gpu.structures import (
+    NO_FINDINGS,
+    NO_TOTAL,
+    Decoding,
+    Drawing,
+    Ends,
+    Gathering,
+    Labelled,
+    Likelihood,
+    Padded,
+    Total,
+)
 
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
 """Warps per block for kernels with one warp per sentence."""
 _BUSY, _HEAVY = 16, 3
 """Blocks per multiprocessor, for kernels that need few registers and for those that need many."""
-_SMALL = 32
+SMALL = 32
 """Up to this number of tags, a block adds up its own tables of derivatives."""
-_ADDRESS = ctypes.c_void_p
-
-
-class Padded(ctypes.Structure):
-    """The input of all kernels; see ``Padded`` in ``kernels/sentences.cuh``."""
-
-    _fields_ = [
-        *((name, _ADDRESS) for name in ("nodes", "weights", "start", "end", "lengths")),
-        *((name, ctypes.c_int) for name in ("sentences", "positions", "shared")),
-    ]
-
-
-class Ends(ctypes.Structure):
-    """A mask, or lengths, or neither; see ``Ends`` in ``kernels/looking.cuh``."""
-
-    _fields_ = [("mask", _ADDRESS), ("lengths", _ADDRESS)]
-
-
-class Total(ctypes.Structure):
-    """Where the values of all sentences are added up; see ``Total`` in ``kernels/words.cuh``."""
-
-    _fields_ = [("total", _ADDRESS), ("divisor", ctypes.c_double)]
-
-
-class _Likelihood(ctypes.Structure):
-    """The input of ``likelihood`` in ``kernels/plain.cu``."""
-
-    _fields_ = [
-        ("given", Padded),
-        ("ends", Ends),
-        *((name, _ADDRESS) for name in ("labels", "upstream", "values", "slopes", "kept", "edges")),
-        ("found", Findings),
-        ("all", Total),
-        ("apart", ctypes.c_int),
-    ]
-
-
-class _Gathering(ctypes.Structure):
-    """The input of ``gather`` in ``kernels/plain.cu``."""
-
-    _fields_ = [
-        ("given", Padded),
-        ("gains", _ADDRESS),
-        ("rate", ctypes.c_double),
-        *((name, _ADDRESS) for name in ("slopes", "edges", "by_nodes", "by_weights", "by_start", "by_end")),
-        *((name, ctypes.c_int) for name in ("uniform", "tables")),
-    ]
-
-
-class _Labelled(ctypes.Structure):
-    """The input of ``kernels/labellings.cu``."""
-
-    _fields_ = [
-        ("given", Padded),
-        *((name, _ADDRESS) for name in ("labels", "others", "shares", "gains", "slopes", "edges")),
-    ]
-
-
-class _Decoding(ctypes.Structure):
-    """The input of ``kernels/decoding.cu``."""
-
-    _fields_ = [("given", Padded), *((name, _ADDRESS) for name in ("scores", "choices", "labels"))]
-    _fields_ += [("found", Findings)]
-
-
-class _Drawing(ctypes.Structure):
-    """The input of ``kernels/draws.cu``."""
-
-    _fields_ = [("given", Padded), *((name, _ADDRESS) for name in ("uniforms", "kept", "labels"))]
-    _fields_ += [("found", Findings), ("draws", ctypes.c_int)]
-
-
-NO_FINDINGS, NO_TOTAL = Findings(), Total()
 
 
 def address(tensor: Tensor | None) -> int | None:
@@ -122,6 +60,11 @@ class Chains:
         Added to the scores of the first and last states.
     mask, given : tensor, optional
         Where sentences end: a mask (B, T) of bytes, or lengths as int64; T by default.
+
+    Attributes
+    ----------
+    words : int, optional
+        In a CUDA graph: the address of findings that make derivatives 0.
     """
 
     def __init__(
@@ -137,13 +80,29 @@ class Chains:
     ) -> None:
         self.shape: tuple[int, int, int] = tuple(nodes.shape)  # type: ignore[assignment]
         self.device, self.shared = nodes.device, int(weights.dim() == 2)
-        if lengths is None:
-            lengths = torch.empty(self.shape[0], dtype=torch.int32, device=self.device)
-        self.nodes, self.weights, self.lengths, self.start, self.end = nodes, weights, lengths, start, end
-        tensors = nodes, weights, start, end, lengths
-        self.padded = Padded(*map(address, tensors), *self.shape[:2], self.shared)
+        self.nodes, self.weights, self.start, self.end = nodes, weights, start, end
+        sentences, positions, _ = self.shape
+        if lengths is None:  # behind a value for each sentence
+            self._own = torch.empty(sentences + (sentences + 1) // 2, dtype=torch.float64, device=self.device)
+            place = self._own.data_ptr() + 8 * sentences
+        else:
+            self._own, place = lengths, lengths.data_ptr()
+        scores = nodes.data_ptr(), weights.data_ptr(), address(start), address(end)
+        self.padded = Padded(*scores, place, sentences, positions, self.shared)
         self._given = mask, given  # keeps their memory
         self.ends = Ends(address(mask), address(given))
+        self.words: int | None = None
+
+    @property
+    def lengths(self) -> Tensor:
+        """The number of positions of each sentence, int32."""
+        if self._own.dtype == torch.int32:
+            return self._own
+        return self._own[self.shape[0] :].view(torch.int32)[: self.shape[0]]
+
+    def values(self, again: bool) -> Tensor:
+        """Return memory that begins with a float64 value for each sentence; new memory if `again`."""
+        return self.empty(self.shape[0]) if again or self._own.dtype == torch.int32 else self._own
 
     def kernel(self, source: str, name: str, **settings: object) -> compiling.Kernel:
         """Return a kernel for this number of states and this dtype of scores."""
@@ -158,7 +117,7 @@ class Chains:
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
         """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""
         states = self.shape[2]
-        own = rows * states + int(tables and states <= _SMALL) * self.table
+        own = rows * states + int(tables and states <= SMALL) * self.table
         return 8 * (int(factors) * self.shared * states * states + _WARPS * own)
 
     @property
@@ -206,7 +165,7 @@ class Chains:
 
     @property
     def _tables_of_block(self) -> int:
-        return 1 if self.shape[2] <= _SMALL else _WARPS
+        return 1 if self.shape[2] <= SMALL else _WARPS
 
     @property
     def bytes(self) -> int:
@@ -255,24 +214,24 @@ def likelihood(
     *,
     slopes: bool = False,
     apart: bool = False,
-    slot: Slot | None = None,
+    found: Findings = NO_FINDINGS,
     total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
     """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
 
     `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores; with
-    the tables of sentences `apart`. `slot`: checks the inputs and finds the lengths.
+    the tables of sentences `apart`. `found`: for checks of the inputs, which also find the lengths.
     """
-    values, sums = chains.empty(chains.shape[0]), None
+    values, sums = chains.values(again=not total.total), None
     nodes = edges = kept = None
     if slopes:
         sums = chains.empty_slopes(tables=chains._heavy_blocks * _WARPS if apart else 0, kept=True)
         nodes, edges, kept = sums.nodes.data_ptr(), sums.edges.data_ptr(), sums.kept
-    asked = _Likelihood(
+    asked = Likelihood(
         chains.padded,
         chains.ends,
         *(address(labels), address(upstream), values.data_ptr(), nodes, kept, edges),
-        NO_FINDINGS if slot is None else slot.telling,
+        found,
         total,
         int(apart),
     )
@@ -287,18 +246,19 @@ def gathered(
     """Return derivatives in the shape of the scores, times a gain for all or, unless summed, for each.
 
     They are for nodes, for weights and, if given, for start and end scores. `gain` has the dtype of the
-    scores; `rate` is a factor for all. `in_place`: whether those for nodes may be overwritten.
+    scores; `rate` is a factor for all; 0 is one over the number of
+    positions. `in_place`: whether those for nodes may be overwritten.
     """
     nodes = sums.nodes if in_place else torch.empty_like(sums.nodes)
     weights = torch.empty_like(chains.weights)
     start = end = None
     if sums.tables and chains.start is not None and chains.end is not None:
         start, end = torch.empty_like(chains.start), torch.empty_like(chains.end)
-    asked = _Gathering(
+    asked = Gathering(
         chains.padded,
         *(address(gain), rate, sums.nodes.data_ptr(), sums.edges.data_ptr()),
         *(nodes.data_ptr(), weights.data_ptr(), address(start), address(end)),
-        *(int(gain is None or is_uniform(gain)), sums.tables),
+        *(int(gain is None or is_uniform(gain)), sums.tables, chains.words),
     )
     blocks = min(-(-nodes.numel() // 256), 8 * compiling.processors(chains.device))
     chains.kernel("plain.cu", "gather")(blocks, 256, 0, asked)
@@ -323,28 +283,28 @@ def labelled(
     """
     sums, memory = chains.empty_slopes(), chains.memory(0, False, True)
     results = sums.nodes.data_ptr(), sums.edges.data_ptr()
-    asked = _Labelled(chains.padded, labels, address(others), shares, address(gains), *results)
+    asked = Labelled(chains.padded, labels, address(others), shares, address(gains), *results, chains.words)
     chains.launch("labellings.cu", "labelled", asked, blocks=sums.blocks, memory=memory)
     return sums
 
 
-def viterbi(chains: Chains, slot: Slot) -> tuple[Tensor, Tensor]:
+def viterbi(chains: Chains, found: Findings) -> tuple[Tensor, Tensor]:
     """Return the best scores, float64, and labels; 0 beyond the end of a sentence."""
     sentences, positions, _ = chains.shape
     scores, blocks = chains.empty(sentences), chains.blocks()
     choices = chains.empty(blocks * chains._kept, dtype=torch.int32)
     labels = chains.empty(sentences, positions, dtype=torch.int64)
-    asked = _Decoding(chains.padded, *map(address, (scores, choices, labels)), slot.telling)
+    asked = Decoding(chains.padded, *map(address, (scores, choices, labels)), found)
     memory = chains.memory(3, False, False)
     chains.launch("decoding.cu", "viterbi", asked, blocks=blocks, memory=memory)
     return scores, labels
 
 
-def draw(chains: Chains, uniforms: Tensor, slot: Slot) -> Tensor:
+def draw(chains: Chains, uniforms: Tensor, found: Findings) -> Tensor:
     """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
     blocks = chains.blocks(_HEAVY)
     kept = chains.empty(blocks * chains._kept)
     labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    asked = _Drawing(chains.padded, *map(address, (uniforms, kept, labels)), slot.telling, len(uniforms))
+    asked = Drawing(chains.padded, *map(address, (uniforms, kept, labels)), found, len(uniforms))
     chains.launch("draws.cu", "draw", asked, blocks=blocks, memory=chains.memory(3, True, False))
     return labels

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -44,10 +46,13 @@ class Kernel:
         if memory > self._memory:  # more than the default limit of a block
             _asked(_driver().cuFuncSetAttribute, self._device, self._function, 8, memory)
             self._memory = memory
-        values = [*map(packed, arguments)]
-        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        values = [one if isinstance(one, ctypes.Structure) else packed(one) for one in arguments]
+        addresses = _ADDRESSES[len(values)](*map(ctypes.addressof, values))
         shape = blocks, 1, 1, threads, 1, 1, memory
         _asked(self._launch, self._device, self._function, *shape, stream(self._device), addresses, None)
+
+
+_ADDRESSES = [ctypes.c_void_p * count for count in range(8)]
 
 
 def _asked(function: Any, device: int, *arguments: Any) -> None:
@@ -94,17 +99,40 @@ def is_idle(device: int, stream: int) -> bool:
         with torch.cuda.device(device):
             return is_idle(device, stream)
     status: int = _driver().cuStreamQuery(stream)
-    if status == _CAPTURING:
-        raise TallytreeError(
-            "the layers of tallytree.torch cannot be captured in a CUDA graph: a call waits until its "
-            "inputs are checked; capture the network alone, and call the layer after it"
-        )
     if status and status != _NOT_READY:
         _checked(status, "cuStreamQuery")
     return not status
 
 
-_NOT_READY, _CAPTURING = 600, 900
+_NOT_READY = 600
+
+
+def capturing() -> bool:
+    """Return whether launches are captured in a CUDA graph, so that nothing may be waited for."""
+    return torch.cuda.is_current_stream_capturing()
+
+
+@contextmanager
+def preparing(device: torch.device) -> Iterator[None]:
+    """Allow what a capture does not, on another stream: memory of the host, copies, loading kernels."""
+    mode = ctypes.c_int(_RELAXED)
+    exchange = _driver().cuThreadExchangeStreamCaptureMode
+    _asked(exchange, device.index or 0, ctypes.byref(mode))
+    try:
+        with torch.cuda.stream(_beside(device)):
+            yield
+            torch.cuda.current_stream().synchronize()
+    finally:
+        _asked(exchange, device.index or 0, ctypes.byref(mode))
+
+
+_RELAXED = 2
+
+
+@functools.cache
+def _beside(device: torch.device) -> torch.cuda.Stream:
+    """Return a stream for preparations."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def real(number: float, kind: str) -> Any:
@@ -121,7 +149,9 @@ def _checked(status: int, what: str) -> None:
 
 def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
     """Return the kernel `name` of a source file, or of a source, for a device; settings are macros."""
-    return _loaded(source, name, torch.device(device).index or 0, tuple(settings.items()))
+    place = torch.device(device)
+    with preparing(place) if capturing() else nullcontext():
+        return _loaded(source, name, place.index or 0, tuple(settings.items()))
 
 
 @functools.cache

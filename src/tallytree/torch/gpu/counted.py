@@ -18,10 +18,11 @@ from torch import Tensor
 from tallytree.errors import BudgetError
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import NAMES, Chains, Padded, address
+from tallytree.torch.gpu.chains import NAMES, SMALL, Chains, address
+from tallytree.torch.gpu.structures import Padded
 
-_THREADS = 768
-"""Threads per multiprocessor."""
+_THREADS = {torch.float32: 768, torch.float64: 1024}
+"""Threads per multiprocessor; in float64 more than run at once, so that blocks end about together."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -115,7 +116,7 @@ class Run:
             The tables of one sentence do not fit.
         """
         device = self.chains.device
-        most = min(self.chains.shape[0], _THREADS // self.threads * compiling.processors(device))
+        most = min(self.chains.shape[0], _THREADS[self.real] // self.threads * compiling.processors(device))
         if most * self.block_bytes <= compiling.plenty(device):
             return most
         room = compiling.room(device)
@@ -127,7 +128,7 @@ class Run:
             )
         return min(most, max(1, int(0.9 * room) // self.block_bytes))
 
-    @property
+    @cached_property
     def threads(self) -> int:
         """Threads per block, which processes one sentence at a time: about one per tally, within limits.
 
@@ -136,7 +137,11 @@ class Run:
         if self.tallies.count <= 64:
             return 32
         few = self.chains.shape[0] <= compiling.processors(self.chains.device)
-        return 128 if not few else 512 if self.most else 256
+        threads = 128 if not few else 512 if self.most else 256
+        room = compiling.block_memory(self.chains.device) - self.block_memory
+        while threads > 32 and not self.most and self._staged(threads) > room:
+            threads //= 2
+        return threads
 
     @property
     def columns(self) -> int:
@@ -158,7 +163,8 @@ class Run:
     def table_bytes(self) -> int:
         """The device memory of the tables of derivatives for weights, one per warp and one per block."""
         states = self.chains.shape[2]
-        return self.blocks * 8 * states * (self.threads // 32 * states + states + 2)
+        own = 0 if states <= SMALL else self.threads // 32 * states
+        return self.blocks * 8 * states * (own + states + 2)
 
     def fits(self, gradient: bool = False) -> bool:
         """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
@@ -170,7 +176,12 @@ class Run:
     @property
     def staged(self) -> int:
         """The additional shared memory of a backward pass."""
-        return self.threads // 32 * (self.chains.shape[2] + self.padded) * 33 * _REAL[self.real]
+        return self._staged(self.threads)
+
+    def _staged(self, threads: int) -> int:
+        states = self.chains.shape[2]
+        tables = 8 * states * states if states <= SMALL else 0  # of derivatives for weights
+        return threads // 32 * ((states + self.padded) * 33 * _REAL[self.real] + tables) + 16
 
     @property
     def padded(self) -> int:

@@ -39,21 +39,30 @@ class Words(NamedTuple):
 class Findings(ctypes.Structure):
     """Where a kernel puts its findings; see ``Findings`` in ``kernels/words.cuh``."""
 
-    _fields_ = [("words", ctypes.c_void_p), ("told", ctypes.c_void_p)]
+    _fields_ = [("words", ctypes.c_void_p), ("told", ctypes.c_void_p), ("fatal", ctypes.c_int)]
 
 
 class Slot:
-    """Words for the launches of one question, in the order of its stream."""
+    """Words for the launches of one question, in the order of its stream.
+
+    ``captured``: whether the launches are captured in a CUDA graph.
+    """
+
+    captured = False
 
     def __init__(self, device: torch.device, stream: int) -> None:
         pinned = device.type == "cuda"
         self._host = torch.zeros(_TOLD + 1, dtype=torch.int32, device="cpu", pin_memory=pinned)
         self._words = torch.zeros(8, dtype=torch.int32, device=device)
         self._told = (ctypes.c_int * (_TOLD + 1)).from_address(self._host.data_ptr())
-        self._device, self._stream = device, stream
+        self.device, self._stream = device, stream
         _EVERY.append(self)  # a kernel may write to its memory whenever it gets there, also after Ctrl-C
         self.words: int = self._words.data_ptr()
-        self.quiet, self.telling = Findings(self.words, None), Findings(self.words, self._host.data_ptr())
+        self.quiet, self._telling = Findings(self.words), Findings(self.words, self._host.data_ptr())
+
+    def telling(self, fatal: int) -> Findings:
+        """Return where to put findings that are told; in a CUDA graph, those of `fatal` are errors."""
+        return self._telling
 
     def read(self) -> Words:
         """Wait until a kernel has told its findings, which must have been launched, and free the slot."""
@@ -74,14 +83,14 @@ class Slot:
         while not self._told[_TOLD]:
             _rest()
             rounds += 1
-            if rounds % _SOME == 0 and compiling.is_idle(self._device.index or 0, self._stream):
+            if rounds % _SOME == 0 and compiling.is_idle(self.device.index or 0, self._stream):
                 if not self._told[_TOLD]:
                     raise TallytreeError("a kernel ended without a result; please report this")
                 return
 
     def free(self) -> None:
         """Allow others to use the slot for later launches of the same stream."""
-        _FREE[self._device, self._stream].append(self)
+        _FREE[self.device, self._stream].append(self)
 
 
 _rest = getattr(os, "sched_yield", lambda: time.sleep(0))

@@ -13,9 +13,11 @@ from torch import Tensor
 
 from tallytree.torch import cpu
 from tallytree.torch.functions import Scores
-from tallytree.torch.gpu import findings
-from tallytree.torch.gpu.chains import Chains, Ends, Padded
+from tallytree.torch.gpu import compiling, findings
+from tallytree.torch.gpu.chains import Chains
 from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Findings, Words
+from tallytree.torch.gpu.replays import Replayed, refuse
+from tallytree.torch.gpu.structures import Ends, Padded
 
 
 class _Looking(ctypes.Structure):
@@ -39,14 +41,28 @@ class Seen:
     @cached_property
     def slot(self) -> findings.Slot:
         """The words for their findings."""
-        return findings.slot(self.chains.device)
+        if not compiling.capturing():
+            return findings.slot(self.chains.device)
+        slot = Replayed(self.scores, self.tags)
+        self.chains.words = slot.words
+        return slot
+
+    def next_slot(self) -> findings.Slot:
+        """Return words for the launches after the findings were read: those of a capture are the same."""
+        return self.slot if self.slot.captured else findings.slot(self.chains.device)
+
+    def telling(self, and_if: int = 0) -> Findings:
+        """Return where to put the findings of a launch; `and_if`: as for :meth:`read`."""
+        return self.slot.telling(WRONG | and_if)
 
     def read(self, and_if: int = 0) -> Words:
         """Wait for the findings; raise an error for invalid inputs, or if bits of `and_if` are set."""
         words = self.slot.read()
+        if self.slot.captured:
+            return words
         if words.flags & (WRONG | and_if):
             self._explain(bool(words.flags & and_if & FORBIDDEN))
-        self.scores.ends.found(words.total, self.chains.lengths)
+        self.scores.ends.found(words.total, self.chains)
         return words
 
     def _explain(self, forbidden: bool) -> None:
@@ -62,7 +78,7 @@ class Seen:
 def look(scores: Scores, *, tell: bool = False) -> Seen:
     """Check scores, and where sentences end; tell it, or leave that to a later launch."""
     seen = Seen(scores)
-    chains, found = seen.chains, seen.slot.telling if tell else seen.slot.quiet
+    chains, found = seen.chains, seen.telling() if tell else seen.slot.quiet
     chains.launch("looking.cu", "look", _Looking(chains.padded, chains.ends, found), blocks=chains.blocks())
     return seen
 
@@ -70,4 +86,6 @@ def look(scores: Scores, *, tell: bool = False) -> Seen:
 def _here(tensor: Tensor | None, device: torch.device) -> Tensor | None:
     if tensor is None or (tensor.device == device and tensor.is_contiguous()):
         return tensor
+    if tensor.device != device:
+        refuse("moving a mask or lengths to the GPU")
     return tensor.to(device).contiguous()

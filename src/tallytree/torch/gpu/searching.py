@@ -9,9 +9,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import NO_FINDINGS, NO_TOTAL, Summed, Total, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
 from tallytree.torch.gpu.findings import Findings
+from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
 
 _ADDRESS = ctypes.c_void_p
 
@@ -30,7 +31,7 @@ class _Search(ctypes.Structure):
         ("plus", ctypes.c_double),
         ("scratch", _ADDRESS),
         ("answers", _Answers),
-        ("words", _ADDRESS),
+        ("found", Findings),
         ("all", Total),
     ]
 
@@ -122,18 +123,19 @@ def best(
     *,
     want_profiles: bool = False,
     total: Total = NO_TOTAL,
-    words: int | None = None,
+    known: Findings = NO_FINDINGS,
 ) -> Best:
     """Maximise the value over the labellings of each sentence.
 
     In single precision, profiles are upper bounds: sums are rounded up. `total`: gets the sum of the values,
-    by means of zeros in `words`.
+    by means of `known`, the
+    words of earlier launches.
     """
     found, blocks = Best(run, want_profiles), run.blocks
     scratch = run.chains.empty(blocks * run.block_bytes, dtype=torch.uint8)
     search = _Search(
         *map(address, (asked.slopes, asked.offsets, asked.which, asked.right)),
-        *(asked.plus, scratch.data_ptr(), found.answers, words, total),
+        *(asked.plus, scratch.data_ptr(), found.answers, known, total),
     )
     run.launch("best.cu", "best", search, blocks=blocks)
     return found
@@ -153,7 +155,7 @@ def _expected(run: Run) -> tuple[Summed, Tensor, int, int]:
     blocks, states = run.blocks, run.chains.shape[2]
     sums, tables = run.chains.empty_slopes(blocks=blocks, tables=blocks), blocks * run.block_bytes
     weights = 8 * blocks * run.tallies.count
-    own = 8 * blocks * run.threads // 32 * states * states
+    own = 0 if states <= SMALL else 8 * blocks * run.threads // 32 * states * states
     scratch = run.chains.empty(-(-tables // 8) * 8 + weights + own, dtype=torch.uint8)
     first = scratch.data_ptr() + -(-tables // 8) * 8
     return sums, scratch, first, first + weights

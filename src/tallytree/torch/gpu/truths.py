@@ -21,13 +21,18 @@ from torch import Tensor
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.tallied_chains import Names
 from tallytree.bulk.truth_tables import PositionTables
+from tallytree.errors import TallytreeError
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.nodes import NodeLoss
-from tallytree.torch.gpu.chains import Ends, Padded, address
+from tallytree.planning.budget import readable_bytes
+from tallytree.torch.gpu import compiling
+from tallytree.torch.gpu.chains import address
 from tallytree.torch.gpu.counted import Chunks, Tallies
 from tallytree.torch.gpu.findings import UNKNOWN, Findings
 from tallytree.torch.gpu.looking import Seen
+from tallytree.torch.gpu.replays import Replayed
+from tallytree.torch.gpu.structures import Ends, Padded
 from tallytree.transducers.chunks import tag_of
 
 _MOST = 1 << 28
@@ -101,6 +106,7 @@ class Rules:
         self._row, self._numbers = row, (background, int(by_size), *sizes)
         longest = sizes[0]
         keys = longest if by_size else longest * longest
+        self._by_size, self._reached = by_size, [1, 1] if reach is None else reach.amax(0).tolist()
         unknown = torch.full((keys,), -1, dtype=torch.int32, device=shifts.device)
         self.known = Known(unknown, torch.zeros(0, self.count, dtype=torch.float64, device=shifts.device))
 
@@ -122,6 +128,29 @@ class Rules:
         rows = torch.from_numpy(np.stack([self._row(key) for key in new.tolist()])).to(known.rows.device)
         self.known = Known(row_of.to(rows.device), torch.cat([known.rows, rows]))
         return self.known
+
+    def complete(self) -> Known:
+        """Return the losses of all keys, for replays of a CUDA graph, which cannot learn."""
+        longest = self.sizes[0]
+        sizes, lengths = torch.meshgrid(torch.arange(longest), torch.arange(1, longest), indexing="ij")
+        possible = (sizes * longest + lengths)[sizes <= lengths]
+        keys = torch.arange(longest) if self._by_size else possible
+        if 8 * self.count * len(keys) > _MOST:
+            raise TallytreeError(
+                f"the losses of all truths of up to {longest - 1} positions need more than "
+                f"{readable_bytes(_MOST)}, so this loss cannot be captured in a CUDA graph; use shorter "
+                "sentences, or call it outside of the capture"
+            )
+        return self.learn(keys)
+
+    @cached_property
+    def most_columns(self) -> int:
+        """The maximum number of columns of the tables of a sentence."""
+        steps = np.arange(2, self.sizes[0] + 1) - 1
+        lines, cells = (
+            np.minimum(1 + most * steps, size) for most, size in zip(self._reached, self.sizes, strict=True)
+        )
+        return int((lines * cells).sum())
 
     def structure(self, known: Known) -> _Rules:
         """Return the rules in the form for a kernel."""
@@ -148,6 +177,10 @@ def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
     """Check inputs and count relative to the true tags; wait for the result; `and_if`: as for `Seen.read`."""
     chains, tags, known, alphabet = seen.chains, seen.tags, rules.known, rules.alphabet
     assert tags is not None
+    if isinstance(seen.slot, Replayed):
+        with compiling.preparing(chains.device):
+            known = rules.complete()
+        seen.slot.keep(rules, known)
     (sentences, positions, _), extra = chains.shape, 0 if alphabet is None else alphabet.labels.shape[1]
     everywhere = sentences * positions
     sizes = [3 * everywhere, (1 + extra) * everywhere if extra else 0, sentences, sentences]
@@ -155,7 +188,7 @@ def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
     right = chains.empty(sentences)
     results = map(address, (right, boxes, marks, which, keys))
     asked = _Counting(
-        *(chains.padded, chains.ends, tags.data_ptr(), rules.structure(known), *results, seen.slot.telling)
+        *(chains.padded, chains.ends, tags.data_ptr(), rules.structure(known), *results, seen.telling(and_if))
     )
     chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=extra)
     words = seen.read(and_if)
@@ -164,7 +197,8 @@ def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
         which = known.row_of.index_select(0, keys)
     chunks = None if alphabet is None else Chunks(marks, alphabet.bits, alphabet.pairs, extra)
     rows = tags if alphabet is None else None
-    tallies = Tallies(rules.shifts, boxes, words.columns, rules.count, rules.sizes[1], rows, chunks)
+    columns = rules.most_columns if seen.slot.captured else words.columns
+    tallies = Tallies(rules.shifts, boxes, columns, rules.count, rules.sizes[1], rows, chunks)
     return Truths(tallies, known.rows, which, right)
 
 

@@ -134,7 +134,7 @@ struct Search {  // the input of the kernel, with the batch
     double plus;          // which is added
     unsigned char *scratch;
     Answers answers;
-    int *words;  // zeros, for the total
+    Findings found;  // of an earlier launch; its words are for the total, too
     Total all;
 };
 
@@ -143,6 +143,10 @@ extern "C" __global__ void __launch_bounds__(512) best(const __grid_constant__ B
     Work work(memory, batch.pair_count);
     int tallies = batch.tallies;
     const Answers &answers = search.answers;
+    if (is_wrong(search.found.words)) {
+        invalidate(batch.given, answers.gaps, Total{});
+        return invalidate(batch.given, answers.values, search.all);
+    }
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, search.scratch);
         fill_tables<Largest>(x, work, b == blockIdx.x);
@@ -155,5 +159,5 @@ extern "C" __global__ void __launch_bounds__(512) best(const __grid_constant__ B
         if (threadIdx.x < kWarp) tell(x, asked, answers, cell, bound);
         __syncthreads();
     }
-    add_total(batch.given, answers.values, search.all, search.words);
+    add_total(batch.given, answers.values, search.all, search.found);
 }

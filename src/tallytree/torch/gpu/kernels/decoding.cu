@@ -46,7 +46,7 @@ extern "C" __global__ void viterbi(const __grid_constant__ Decoding asked) {
             if (message[k] > most) most = message[k], state = s;
         best_of_warp(most, state);
         __syncwarp();
-        for (int t = chain.length + lane; t < positions; t += kWarp) labels[t] = 0;
+        for (int t = (state < C ? chain.length : 0) + lane; t < positions; t += kWarp) labels[t] = 0;
         if (lane == 0) asked.scores[b] = most;
         if (lane == 0 && state == C) atomicOr(asked.found.words, kNothing);
         for (int t = chain.length - 1; lane == 0 && t >= 0 && state < C; t--) {

@@ -1,5 +1,6 @@
 // Given labellings: the derivatives of the sum of their scores. One warp per sentence.
 #include "tables.cuh"
+#include "words.cuh"
 
 struct Added {  // where the derivatives of labellings are added
     SCORE *slopes;
@@ -21,10 +22,12 @@ struct Labelled {  // the input of the kernel
     const SCORE *gains;  // factors of shares, or null
     SCORE *slopes;
     double *edges;  // as for `likelihood`
+    const int *words;  // of findings that make all derivatives 0, which `gather` does; or null
 };
 
 extern "C" __global__ void labelled(const __grid_constant__ Labelled asked) {
     BLOCK_MEMORY;
+    if (is_wrong(asked.words)) return;
     const Padded &given = asked.given;
     double *tables = reinterpret_cast<double *>(memory);
     int lane = threadIdx.x % kWarp, positions = given.positions;

@@ -55,8 +55,9 @@ __device__ double value_of(const Sentence &x, const Objective &asked, double gai
 
 extern "C" __global__ void __launch_bounds__(256) objective(const __grid_constant__ Batch batch, const __grid_constant__ Objective asked) {
     BLOCK_MEMORY;
+    if (is_wrong(asked.found.words)) return invalidate(batch.given, asked.values, asked.all);
     Work work(memory, batch.pair_count);
-    Expected sums(batch, asked.nodes, asked.edges, asked.working);
+    Expected sums(batch, asked.nodes, asked.edges, asked.working, work);
     double *weights = asked.weights + int64(blockIdx.x) * batch.tallies;
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, asked.scratch);
@@ -71,5 +72,5 @@ extern "C" __global__ void __launch_bounds__(256) objective(const __grid_constan
     }
     if (asked.nodes) sums.leave();
     tell_host(asked.found);
-    add_total(batch.given, asked.values, asked.all, asked.found.words);
+    add_total(batch.given, asked.values, asked.all, asked.found);
 }

@@ -176,18 +176,26 @@ extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_con
         sums.finish(shares, lane);
         leave_tables(shares.rest, asked.edges, asked.apart);
     }
-    add_total(given, asked.values, asked.all, asked.found.words);
+    add_total(given, asked.values, asked.all, asked.found);
 }
 
 struct Gathering {  // the input of `gather`
     Padded given;
     const SCORE *gains;  // of each value, or null for 1
-    double rate;         // a factor for all
+    double rate;         // a factor for all; 0: one over the number of positions
     const SCORE *slopes;
     const double *edges;                             // `tables` tables, or one per step of each sentence if that is 0
     SCORE *by_nodes, *by_weights, *by_start, *by_end;  // start, end: or null
     int uniform, tables;                             // uniform: the first gain is for all, else tables are those of sentences
+    const int *words;                                // of findings that make all derivatives 0, or null
 };
+
+// One over the number of positions of all sentences, in each block.
+__device__ double one_per_position(const Padded &given) {
+    double positions = 0;
+    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) positions += given.lengths[b];
+    return 1 / sum_of_block(positions);
+}
 
 // The place of the derivative with an index of a table, or null.
 __device__ inline SCORE *place_of(const Gathering &asked, int i) {
@@ -207,7 +215,7 @@ __device__ void gather_columns(const Gathering &asked, int first, double gain) {
     __syncthreads();
     if (warp == 0 && column < kTable) {
         for (int other = 1; other < warps; other++) sum += sums[other][lane];
-        if (SCORE *place = place_of(asked, column)) *place = SCORE(gain * sum);
+        if (SCORE *place = place_of(asked, column)) *place = is_wrong(asked.words) ? SCORE(0) : SCORE(gain * sum);
     }
     __syncthreads();
 }
@@ -217,10 +225,11 @@ extern "C" __global__ void gather(const __grid_constant__ Gathering asked) {
     const Padded &given = asked.given;
     int64 first = int64(blockIdx.x) * blockDim.x + threadIdx.x, all = int64(gridDim.x) * blockDim.x;
     int64 block = int64(given.positions) * C, own = int64(given.positions - 1) * C * C;
-    double rate = asked.rate, gain = asked.gains && asked.uniform ? rate * *asked.gains : rate;  // for all
+    double rate = asked.rate ? asked.rate : one_per_position(given), gain = asked.gains && asked.uniform ? rate * *asked.gains : rate;  // for all
     for (int part = blockIdx.x; asked.tables && part * kWarp < kTable; part += gridDim.x) gather_columns(asked, part * kWarp, gain);
+    bool wrong = is_wrong(asked.words);
     for (int64 i = first; i < given.sentences * block; i += all)
-        asked.by_nodes[i] = SCORE(asked.slopes[i] * (asked.uniform ? gain : rate * asked.gains[i / block]));
+        asked.by_nodes[i] = wrong ? SCORE(0) : SCORE(asked.slopes[i] * (asked.uniform ? gain : rate * asked.gains[i / block]));
     for (int64 i = first; !asked.tables && i < given.sentences * own; i += all)
-        asked.by_weights[i] = SCORE(asked.edges[i] * (asked.uniform ? gain : rate * asked.gains[i / own]));
+        asked.by_weights[i] = wrong ? SCORE(0) : SCORE(asked.edges[i] * (asked.uniform ? gain : rate * asked.gains[i / own]));
 }

@@ -3,6 +3,7 @@
 #include "filling.cuh"
 #include "words.cuh"
 
+constexpr bool kSmall = C <= 32;  // tables of derivatives for weights are in shared memory
 constexpr REAL kTiny = sizeof(REAL) == 8 ? REAL(1e-250) : REAL(1e-30);  // smaller sums are added again with care
 constexpr REAL kHuge = sizeof(REAL) == 8 ? REAL(575) : REAL(69);        // the exponent that goes with it
 
@@ -83,6 +84,12 @@ struct Staged {  // shared memory of a warp: for 32 columns, exponentials of wha
         powers = first + threadIdx.x / kWarp * (C + kPadded) * kStride;
         rates = powers + C * kStride;
     }
+
+    // The end of the memory of all warps.
+    __device__ double *end() const {
+        int64 last = reinterpret_cast<int64>(powers + (blockDim.x / kWarp - threadIdx.x / kWarp) * (C + kPadded) * kStride);
+        return reinterpret_cast<double *>((last + 15) / 16 * 16);
+    }
 };
 
 struct Masses {  // of two positions in turns: what each cell contributes to the weighted sum
@@ -162,7 +169,7 @@ struct Split {  // one column before, and the cells it leads to
     }
 };
 
-constexpr int kAtOnce = 4;  // loads that need not wait for each other
+constexpr int kAtOnce = 4;  // loads, or sums, that need not wait for each other
 
 __device__ void stage_powers(const Split &split, Staged &staged) {
     for (int first = 0; first < C; first += kAtOnce) {
@@ -204,13 +211,22 @@ __device__ void split_column(const Split &split, const Staged &staged) {
         REAL rates[kTile];
 #pragma unroll
         for (int j = 0; j < kTile; j++) rates[j] = staged.rates[(base + j) * Staged::kStride + split.lane];
-        for (int s = 0; s < C; s++) {
-            const REAL *w = split.work.weights + s * kPadded + base;
-            REAL sums[2] = {0, 0};
+        for (int first = 0; first < C; first += kAtOnce) {
+            REAL sums[kAtOnce];
 #pragma unroll
-            for (int j = 0; j < kTile; j++) sums[j % 2] += w[j] * rates[j];
-            REAL mass = (sums[0] + sums[1]) * staged.powers[s * Staged::kStride + split.lane];
-            split.mass_before[s * split.size] = base ? split.mass_before[s * split.size] + mass : mass;
+            for (int k = 0; k < kAtOnce; k++) sums[k] = 0;
+#pragma unroll
+            for (int j = 0; j < kTile; j++)
+#pragma unroll
+                for (int k = 0; k < kAtOnce; k++)
+                    sums[k] += split.work.weights[(first + k < C ? first + k : 0) * kPadded + base + j] * rates[j];
+#pragma unroll
+            for (int k = 0; k < kAtOnce; k++) {
+                int s = first + k;
+                if (s >= C) continue;
+                REAL mass = sums[k] * staged.powers[s * Staged::kStride + split.lane];
+                split.mass_before[s * split.size] = base ? split.mass_before[s * split.size] + mass : mass;
+            }
         }
     }
     for (int row = C; row < kRows; row++) split.mass_before[row * split.size] = 0;
@@ -222,11 +238,18 @@ __device__ void sum_edges(const Work &work, const Staged &staged, double *edges,
         REAL rates[kWarp];
 #pragma unroll
         for (int c = 0; c < kWarp; c++) rates[c] = staged.rates[to * Staged::kStride + c];
-        for (int s = 0; s < C; s++) {
-            REAL sum = 0;
+        for (int first = 0; first < C; first += kAtOnce) {
+            REAL sums[kAtOnce];
 #pragma unroll
-            for (int c = 0; c < kWarp; c++) sum += staged.powers[s * Staged::kStride + c] * rates[c];
-            edges[s * C + to] += sum * work.weights[s * kPadded + to];
+            for (int k = 0; k < kAtOnce; k++) sums[k] = 0;
+#pragma unroll
+            for (int c = 0; c < kWarp; c++)
+#pragma unroll
+                for (int k = 0; k < kAtOnce; k++)
+                    sums[k] += staged.powers[(first + k < C ? first + k : 0) * Staged::kStride + c] * rates[c];
+#pragma unroll
+            for (int k = 0; k < kAtOnce; k++)
+                if (first + k < C) edges[(first + k) * C + to] += sums[k] * work.weights[(first + k) * kPadded + to];
         }
     }
     __syncwarp();
@@ -300,10 +323,11 @@ struct Expected {  // derivatives of a weighted sum of tallies
     const Batch *batch;
     SCORE *nodes;     // of all sentences
     double *edges;    // one table per block; or one per step of all sentences
-    double *working;  // of the block: a table for each warp
+    double *working;  // of the block: a table for each warp, in its memory if they are small
 
-    __device__ Expected(const Batch &batch, SCORE *nodes, double *edges, double *working)
-        : batch(&batch), nodes(nodes), edges(edges), working(working + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C) {
+    __device__ Expected(const Batch &batch, SCORE *nodes, double *edges, double *working, const Work &work)
+        : batch(&batch), nodes(nodes), edges(edges),
+          working(kSmall ? Staged(work).end() : working + int64(blockIdx.x) * (blockDim.x / kWarp) * C * C) {
         for (int i = threadIdx.x; nodes && i < blockDim.x / kWarp * C * C; i += blockDim.x) this->working[i] = 0;
         __syncthreads();
     }

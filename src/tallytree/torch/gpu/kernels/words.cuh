@@ -16,11 +16,15 @@ constexpr int kColumns = 2;  // the maximum number of columns of the tables of a
 constexpr int kPadding = 3;  // the maximum number of positions after the end of a sentence
 constexpr int kTold = 4;     // on the device: blocks that have found what they can; for the host: whether all have
 constexpr int kEnded = 5;    // blocks that have ended
+constexpr int kWrong = 6;    // in a CUDA graph: findings of the last replay that make its results invalid
 
 struct Findings {
     int *words;  // zeros between launches, or null
     int *told;   // in the memory of the host; null if a later launch tells
+    int fatal;   // in a CUDA graph, where nobody waits: findings that make results invalid; else 0
 };
+
+__device__ inline bool is_wrong(const int *words) { return words && *static_cast<const volatile int *>(words + kWrong); }
 
 // Whether a block is the last one to come here: it then sees what all have written before.
 __device__ inline bool is_last(int *count) {
@@ -40,7 +44,15 @@ __device__ inline bool is_last(int *count) {
 __device__ inline void tell_host(const Findings &found) {
     if (!found.told || !is_last(found.words + kTold) || threadIdx.x) return;
     volatile int *told = found.told;
-    for (int i = 0; i < kTold; i++) told[i] = atomicExch(found.words + i, 0);
+    int words[kTold];
+    for (int i = 0; i < kTold; i++) words[i] = atomicExch(found.words + i, 0);
+    if (found.fatal) {  // kept for later launches, and for the host until it asks
+        atomicExch(found.words + kWrong, words[0] & found.fatal);
+        if (words[0] & found.fatal) told[0] = told[0] | (words[0] & found.fatal);
+        __threadfence_system();
+        return;
+    }
+    for (int i = 0; i < kTold; i++) told[i] = words[i];
     __threadfence_system();
     told[kTold] = 1;
 }
@@ -62,9 +74,18 @@ __device__ inline double sum_of_block(double value) {
     return value;
 }
 
+// The results of invalid inputs in a CUDA graph, by one block or by all.
+__device__ inline void invalidate(const Padded &given, double *values, const Total &all) {
+    double nan = __longlong_as_double(0x7ff8000000000000LL);
+    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) values[b] = nan;
+    if (all.total && threadIdx.x == 0) *all.total = SCORE(nan);
+}
+
 // Add up the values of all sentences, in the last block.
-__device__ inline void add_total(const Padded &given, const double *values, const Total &all, int *words) {
-    if (!all.total || !is_last(words + kEnded)) return;
+__device__ inline void add_total(const Padded &given, double *values, const Total &all, const Findings &found) {
+    if ((!all.total && !found.fatal) || !is_last(found.words + kEnded)) return;
+    if (is_wrong(found.words)) return invalidate(given, values, all);
+    if (!all.total) return;
     const volatile double *value = values;
     const volatile int *length = given.lengths;
     double sum = 0, positions = 0;
