@@ -17,7 +17,7 @@ void TalliedChain::exponentials(const MaxPlusKernels &kernels) {
 }
 
 // Sums over all labellings without tallies: the scale of each position, which its exponentials are divided by.
-void TalliedChain::sum_labels() {
+bool TalliedChain::sum_labels() {
     of_labels_.assign(length_ * labels_, 0.0);
     log_sum_ = 0;
     for (Index m = 0; m < length_; m++) {
@@ -26,12 +26,14 @@ void TalliedChain::sum_labels() {
         for (Index a = 0; m && a < labels_; a++)
             for (Index b = 0; b < labels_; b++) here[b] += here[a - labels_] * link_table(m)[a * labels_ + b];
         for (Index b = 0; b < labels_; b++) sum += here[b] *= emitted[b];
+        if (!(sum > 0)) return false;  // nothing is allowed
         for (Index b = 0; b < labels_; b++) {
             here[b] /= sum;
             emitted[b] /= sum;
         }
         log_sum_ += tops_[m] + std::log(sum) + (m ? link_tops_[link_tops_.size() == 1 ? 0 : m - 1] : 0);
     }
+    return true;
 }
 
 void TalliedChain::first_row() {
@@ -40,8 +42,8 @@ void TalliedChain::first_row() {
     ahead_.assign(states_ * box.width, 0.0);
     for (Index s = 0; s < states_; s++) {
         const Index label = truth.labels_at(0)[s];
-        live_[s] = label >= 0;
-        if (label < 0) continue;
+        live_[s] = label >= 0 && emitted_[label] > 0;
+        if (!live_[s]) continue;
         Index cell = 0;
         for (Index p = 0; p < statistics_; p++) cell += (truth.given_at(p, 0)[s] - box.low[p]) * box.stride[p];
         row(0, s)[cell] = emitted_[label];
@@ -62,6 +64,8 @@ void TalliedChain::step_factor(Index m, Index s, Index t) {
     const Truth &truth = item_->truth;
     const Index from = truth.labels_at(m - 1)[s], to = truth.labels_at(m)[t];
     if (from < 0 || to < 0) return;
+    const double factor = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
+    if (factor == 0) return;  // forbidden
     const Box &box = boxes_[m];
     Index offset = 0;
     for (Index p = 0; p < statistics_; p++) {
@@ -69,7 +73,7 @@ void TalliedChain::step_factor(Index m, Index s, Index t) {
         offset += (truth.given_at(p, m)[t] + moved - box.least[p]) * box.stride[p];
     }
     offsets_[step(m, s, t)] = offset;
-    factors_[step(m, s, t)] = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
+    factors_[step(m, s, t)] = factor;
 }
 
 // Calls `copy(place among the tallies of m - 1, the same in the strides of m, number of cells)` for all lines.
@@ -120,76 +124,48 @@ void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
 }
 
 void TalliedChain::drop_small(Index m) {
-    static const double smallest = std::exp(-kSmallestLog);
+    const double smallest = std::exp(forbids_ ? -kSmallestAllowedLog : -kSmallestLog);
     double *cells = row(m, 0);
-    for (Index i = 0; i < states_ * boxes_[m].width; i++) cells[i] = cells[i] < smallest ? 0.0 : cells[i];
+    bool dropped = false;
+    for (Index i = 0; i < states_ * boxes_[m].width; i++) {
+        dropped |= cells[i] > 0 && cells[i] < smallest;
+        cells[i] = cells[i] < smallest ? 0.0 : cells[i];
+    }
+    dropped_ |= dropped;
 }
 
-bool TalliedChain::find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels,
-                        Meter &meter, double &value) {
+// False where nothing is allowed, or too much would have to be left out.
+bool TalliedChain::sum_forward(const MaxPlusKernels &kernels, Meter &meter) {
     const Box &last = boxes_[length_ - 1];
     tables_.assign(last.begin + (length_ > 1 ? states_ * last.before : 0), 0.0);
     factors_.resize(length_ * states_ * states_);
     offsets_.assign(length_ * states_ * states_, -1);
     live_.assign(length_ * states_, 0);
-    exponentials(*kernels);
-    sum_labels();
+    dropped_ = false;
+    exponentials(kernels);
+    if (!sum_labels()) return false;
     first_row();
-    const auto work = [&](Index m) { meter.spend(static_cast<double>(states_ * states_ * boxes_[m].width) / 2); };
-    for (Index m = 1; m < length_; m++) {
-        forward(m, *kernels);
-        work(m);
+    for (Index m = 1; m < length_ && !(forbids_ && dropped_); m++) {
+        forward(m, kernels);
+        spend(m, meter);
     }
-    if (!root(value)) return false;
+    return !forbids_ || sure().complete;
+}
+
+bool TalliedChain::find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels,
+                        Meter &meter, double &value) {
+    if (!sum_forward(*kernels, meter) || !root(value)) return false;
     if (importance == 0) return true;
     hold_behind(length_ - 1);
     for (Index s = 0; s < states_; s++)
         std::copy(weights_.begin(), weights_.end(), behind_.begin() + s * behind_width_);
     for (Index m = length_ - 1; m > 0; m--) {
         backward(m, importance, entries, *kernels);
-        work(m);
+        spend(m, meter);
     }
     end(importance, entries);
-    if (objective_ == Objective::Evidence) add_plain(importance, entries);
+    if (question_.objective == Objective::Evidence) add_plain(importance, entries);
     return true;
-}
-
-// The losses of the last box; 0, and not inside, where the table has none.
-TallyWeights TalliedChain::cost_cells() const {
-    const Box &box = boxes_[length_ - 1];
-    const LossTable &losses = *item_->losses;
-    TallyWeights found{Row(box.cells, 0.0), Row(box.cells, 0.0), Row(box.cells, 0.0),
-                       std::vector<std::uint8_t>(box.cells)};
-    for (Index cell = 0; cell < box.cells; cell++) {
-        bool inside = true;
-        Index tally[kMostTallied] = {}, rest = cell;
-        for (Index p = 0; p < statistics_; p++) {
-            tally[p] = box.low[p] + rest / box.stride[p];
-            rest %= box.stride[p];
-            inside &= tally[p] >= losses.low[p] && tally[p] < losses.low[p] + losses.extent[p];
-        }
-        if (inside) found.costs[cell] = losses.at(tally);
-        found.inside[cell] = inside;
-    }
-    return found;
-}
-
-// The value, and the weight of each tally in the derivatives; false where it is left to logarithms.
-bool TalliedChain::root(double &value) {
-    const Box &box = boxes_[length_ - 1];
-    TallyWeights tallies = cost_cells();
-    for (Index s = 0; s < states_; s++)
-        for (Index i = 0; i < box.cells; i++) tallies.likely[i] += row(length_ - 1, s)[i];
-    for (Index i = 0; i < box.cells; i++)
-        if (!tallies.inside[i] && tallies.likely[i] != 0 && objective_ != Objective::Evidence)
-            return false;  // which is an error there
-    bool found = true;
-    if (objective_ == Objective::SoftmaxMargin) found = tallies.softmax_margin(item_->losses->margin, value);
-    else if (objective_ == Objective::Evidence) found = tallies.evidence(width_, value);
-    else tallies.risk(value);
-    if (objective_ == Objective::SoftmaxMargin) value += log_sum_;
-    weights_ = std::move(tallies.weights);
-    return found && std::isfinite(value);
 }
 
 // Makes room for what follows the states of a position.
@@ -259,8 +235,10 @@ void TalliedChain::end(double importance, std::span<double *const> entries) {
 void TalliedChain::add_plain(double importance, std::span<double *const> entries) {
     Row behind(labels_, 1.0), before(labels_);
     for (Index m = length_ - 1; m >= 0; m--) {
-        for (Index b = 0; b < labels_; b++)
+        for (Index b = 0; b < labels_; b++) {
+            if (of_labels_[m * labels_ + b] == 0) behind[b] = 0;  // nothing leads there, and it may be beyond numbers
             entries[0][m * labels_ + b] += importance * of_labels_[m * labels_ + b] * behind[b];
+        }
         if (m == 0) return;
         double *pairs = entries[1] + (item_->scores[1].row(m - 1) - item_->scores[1].data);
         const double *ahead = of_labels_.data() + (m - 1) * labels_;
