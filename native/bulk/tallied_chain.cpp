@@ -55,25 +55,43 @@ void TalliedChain::step_factors(Index m) {
     const auto &tables = item_->truth.tables();
     const std::uint8_t *fits =
         tables.links ? tables.fits.data() + item_->truth.table_at(m) * states_ * states_ : nullptr;
-    for (Index s = 0; s < states_; s++)
-        for (Index t = 0; live_[(m - 1) * states_ + s] && t < states_; t++)
-            if (!fits || fits[s * states_ + t]) step_factor(m, s, t);
+    for (Index t = 0; t < states_; t++)
+        if (item_->truth.labels_at(m)[t] >= 0) step_factors(m, t, fits);
 }
 
-void TalliedChain::step_factor(Index m, Index s, Index t) {
+void TalliedChain::step_factors(Index m, Index t, const std::uint8_t *fits) {
     const Truth &truth = item_->truth;
-    const Index from = truth.labels_at(m - 1)[s], to = truth.labels_at(m)[t];
-    if (from < 0 || to < 0) return;
-    const double factor = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
-    if (factor == 0) return;  // forbidden
     const Box &box = boxes_[m];
-    Index offset = 0;
-    for (Index p = 0; p < statistics_; p++) {
-        const Index moved = truth.has_states() ? truth.moved_at(p, m)[s * states_ + t] : 0;
-        offset += (truth.given_at(p, m)[t] + moved - box.least[p]) * box.stride[p];
+    const Index to = truth.labels_at(m)[t];
+    const double *links = link_table(m) + to, emitted = emitted_[m * labels_ + to];
+    const std::int32_t *from = truth.labels_at(m - 1);
+    const std::uint8_t *live = live_.data() + (m - 1) * states_;
+    Index *offsets = offsets_.data() + step(m, 0, t), offset = 0;
+    double *factors = factors_.data() + step(m, 0, t);
+    for (Index p = 0; p < statistics_; p++) offset += (truth.given_at(p, m)[t] - box.least[p]) * box.stride[p];
+    for (Index s = 0; s < states_; s++) {
+        const bool follows = live[s] && (!fits || fits[s * states_ + t]);
+        factors[s] = follows ? links[from[s] * labels_] * emitted : 0;
+        offsets[s] = factors[s] != 0 ? offset : -1;  // or it is forbidden
     }
-    offsets_[step(m, s, t)] = offset;
-    factors_[step(m, s, t)] = factor;
+    for (Index p = 0; fits && p < statistics_; p++) {
+        const std::int64_t *moved = truth.moved_at(p, m) + t;
+        for (Index s = 0; s < states_; s++) offsets[s] += offsets[s] < 0 ? 0 : moved[s * states_] * box.stride[p];
+    }
+}
+
+// Collects the rows of the position before that lead to a state, with their factors; returns how many there are.
+Index TalliedChain::rows_before(Index m, Index t) {
+    const Index *offsets = offsets_.data() + step(m, 0, t), stride = boxes_[m].before;
+    const double *factors = factors_.data() + step(m, 0, t), *first = before(m, 0);
+    Index count = 0;
+    for (Index s = 0; s < states_; s++) {
+        rows_[count] = first + s * stride - offsets[s];
+        by_[count] = factors[s];
+        from_[count] = s;
+        count += offsets[s] >= 0;
+    }
+    return count;
 }
 
 // Calls `copy(place among the tallies of m - 1, the same in the strides of m, number of cells)` for all lines.
@@ -109,16 +127,9 @@ void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
     lay_before(m);
     ahead_.resize(states_ * boxes_[m].width);
     for (Index t = 0; t < states_; t++) {
-        rows_.clear();
-        by_.clear();
-        for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(before(m, s) - offset);
-                by_.push_back(factors_[step(m, s, t)]);
-            }
-        live_[m * states_ + t] = !rows_.empty();
-        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), row(m, t),
-                                  boxes_[m].width);
+        const Index count = rows_before(m, t);
+        live_[m * states_ + t] = count > 0;
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), count, row(m, t), boxes_[m].width);
     }
     drop_small(m);
 }
@@ -126,12 +137,12 @@ void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
 void TalliedChain::drop_small(Index m) {
     const double smallest = std::exp(forbids_ ? -kSmallestAllowedLog : -kSmallestLog);
     double *cells = row(m, 0);
-    bool dropped = false;
+    std::int64_t dropped = 0;
     for (Index i = 0; i < states_ * boxes_[m].width; i++) {
-        dropped |= cells[i] > 0 && cells[i] < smallest;
+        dropped |= (cells[i] > 0) & (cells[i] < smallest) ? std::int64_t{1} : std::int64_t{0};
         cells[i] = cells[i] < smallest ? 0.0 : cells[i];
     }
-    dropped_ |= dropped;
+    dropped_ |= dropped != 0;
 }
 
 // False where nothing is allowed, or too much would have to be left out.
@@ -139,6 +150,10 @@ bool TalliedChain::sum_forward(const MaxPlusKernels &kernels, Meter &meter) {
     const Box &last = boxes_[length_ - 1];
     tables_.assign(last.begin + (length_ > 1 ? states_ * last.before : 0), 0.0);
     factors_.resize(length_ * states_ * states_);
+    rows_.resize(states_);
+    by_.resize(states_);
+    from_.resize(states_);
+    dots_.resize(states_);
     offsets_.assign(length_ * states_ * states_, -1);
     live_.assign(length_ * states_, 0);
     dropped_ = false;
@@ -178,23 +193,18 @@ void TalliedChain::backward(Index m, double importance, std::span<double *const>
                             const MaxPlusKernels &kernels) {
     const auto &links = item_->scores[1];
     double *pairs = entries[1] + (links.row(m - 1) - links.data), *of_label = entries[0] + m * labels_;
-    dots_.resize(states_);
+    const std::int32_t *labels_before = item_->truth.labels_at(m - 1);
     for (Index t = 0; t < states_; t++) {
-        rows_.clear();
-        from_.clear();
-        for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(before(m, s) - offset);
-                from_.push_back(s);
-            }
-        kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, static_cast<Index>(rows_.size()),
-                                  dots_.data(), boxes_[m].width);
-        const Index label = item_->truth.labels_at(m)[t];
-        for (std::size_t k = 0; k < from_.size(); k++) {
-            const double share = importance * factors_[step(m, from_[k], t)] * dots_[k];
-            of_label[label] += share;
-            pairs[item_->truth.labels_at(m - 1)[from_[k]] * labels_ + label] += share;
+        const Index count = rows_before(m, t), label = item_->truth.labels_at(m)[t];
+        kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, count, dots_.data(),
+                                  boxes_[m].width);
+        double sum = 0;
+        for (Index k = 0; k < count; k++) {
+            const double share = importance * by_[k] * dots_[k];
+            sum += share;
+            pairs[labels_before[from_[k]] * labels_ + label] += share;
         }
+        if (count) of_label[label] += sum;
     }
     step_back(m, kernels);
 }
@@ -204,15 +214,14 @@ void TalliedChain::step_back(Index m, const MaxPlusKernels &kernels) {
     const Index width = boxes_[m].width;
     back_.resize(states_ * width);
     for (Index s = 0; s < states_; s++) {
-        rows_.clear();
-        by_.clear();
-        for (Index t = 0; t < states_; t++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(behind_.data() + t * behind_width_ + offset);
-                by_.push_back(factors_[step(m, s, t)]);
-            }
-        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), back_.data() + s * width,
-                                  width);
+        Index count = 0;
+        for (Index t = 0; t < states_; t++) {
+            const Index offset = offsets_[step(m, s, t)];
+            rows_[count] = behind_.data() + t * behind_width_ + offset;
+            by_[count] = factors_[step(m, s, t)];
+            count += offset >= 0;
+        }
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), count, back_.data() + s * width, width);
     }
     hold_behind(m - 1);
     for (Index s = 0; s < states_; s++)

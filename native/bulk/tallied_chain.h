@@ -57,7 +57,7 @@ class TalliedChain {
     double *before(Index m, Index state) {
         return tables_.data() + boxes_[m].begin + state * boxes_[m].before + boxes_[m].guard;
     }
-    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + s) * states_ + t; }
+    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + t) * states_ + s; }
     const double *link_table(Index m) const {  // exponentials of the scores of m - 1 and m
         return links_.data() + (item_->scores[1].count == 1 ? 0 : (m - 1) * labels_ * labels_);
     }
@@ -66,7 +66,8 @@ class TalliedChain {
     bool sum_labels();
     void first_row();
     void step_factors(Index m);
-    void step_factor(Index m, Index s, Index t);
+    void step_factors(Index m, Index t, const std::uint8_t *fits);
+    Index rows_before(Index m, Index t);
     void lay_before(Index m);
     template <class Copy>
     void each_line(Index m, Copy copy) const;
@@ -108,7 +109,7 @@ class TalliedChain {
     Row behind_;                      // [state][tally]: what follows, with zeros after each row
     Index behind_width_ = 0;
     Row back_, factors_, weights_;
-    // [position][state][state]: of tallies, from the position before; -1: they do not fit
+    // [position][state][state before]: of tallies, from the position before; -1: they do not fit
     std::vector<Index> offsets_;
     std::vector<const double *> rows_;
     std::vector<Index> from_;
