@@ -72,12 +72,13 @@ void TalliedChain::step_factors(Index m, Index t, const std::uint8_t *fits) {
     for (Index s = 0; s < states_; s++) {
         const bool follows = live[s] && (!fits || fits[s * states_ + t]);
         factors[s] = follows ? links[from[s] * labels_] * emitted : 0;
-        offsets[s] = factors[s] != 0 ? offset : -1;  // or it is forbidden
+        offsets[s] = offset;
     }
     for (Index p = 0; fits && p < statistics_; p++) {
         const std::int64_t *moved = truth.moved_at(p, m) + t;
-        for (Index s = 0; s < states_; s++) offsets[s] += offsets[s] < 0 ? 0 : moved[s * states_] * box.stride[p];
+        for (Index s = 0; s < states_; s++) offsets[s] += moved[s * states_] * box.stride[p];
     }
+    for (Index s = 0; s < states_; s++) offsets[s] = factors[s] != 0 ? offsets[s] : -1;
 }
 
 // Collects the rows of the position before that lead to a state, with their factors; returns how many there are.
