@@ -124,9 +124,26 @@ void run_batch(PyBatch &self, std::int64_t threads, nb::object choose) {
 }
 
 // Keeps the last tables, and decodes nothing.
-void profile_batch(PyBatch &self, std::int64_t threads, AlgebraKind algebra) {
+void profile_batch(PyBatch &self, std::int64_t threads) {
     nb::gil_scoped_release release;
-    self.answers = self.batch.run(threads, chosen_kernels, {false, {}, algebra}, kPoll, inside_python);
+    self.answers = self.batch.run(threads, chosen_kernels, {}, kPoll, inside_python);
+}
+
+std::vector<Expectation> all_expected(const PyBatch &self, const Expecting &what, std::int64_t threads) {
+    nb::gil_scoped_release release;
+    return expectations(self.batch, what, threads, chosen_kernels, kPoll, inside_python);
+}
+
+// Takes down which items were refused; returns the values of all.
+nb::object note(PyBatch &self, const std::vector<Expectation> &found) {
+    self.answers.assign(found.size(), {});
+    std::vector<double> values;
+    for (std::size_t i = 0; i < found.size(); i++) {
+        self.answers[i].refused = found[i].refused;
+        self.answers[i].bytes = found[i].bytes;
+        values.push_back(found[i].value);
+    }
+    return to_numpy(std::move(values));
 }
 
 // The values of all items, and the derivatives of their sum, weighted by importance, by all scores.
@@ -139,43 +156,58 @@ nb::tuple expected(PyBatch &self, Expecting what, std::int64_t threads) {
     what.places = [&](Index item, Index group, std::vector<double *> &entries) {
         gradients.places(item, group, entries);
     };
-    std::vector<Expectation> found;
-    {
-        nb::gil_scoped_release release;
-        found = expectations(self.batch, what, threads, chosen_kernels, kPoll, inside_python);
-    }
-    self.answers.assign(found.size(), {});
-    std::vector<double> values;
-    for (std::size_t i = 0; i < found.size(); i++) {
-        self.answers[i].refused = found[i].refused;
-        self.answers[i].bytes = found[i].bytes;
-        values.push_back(found[i].value);
-    }
-    return nb::make_tuple(to_numpy(std::move(values)), gradients.arrays());
+    const nb::object values = note(self, all_expected(self, what, threads));
+    return nb::make_tuple(values, gradients.arrays());
 }
 
 auto expect(PyBatch &self, Objective objective, Doubles importance, std::int64_t threads) {
     const Index size = self.batch.size();
     require(static_cast<Index>(importance.size()) == size, "one number per item is needed");
-    require(objective != Objective::Given, "what is gained with each tally is given to differentiate()");
+    require(objective != Objective::Given && objective != Objective::Sums, "of each tally, these are functions");
     for (Index i = 0; i < size; i++)
         require(objective == Objective::Likelihood || self.batch.item(i).losses, "an item has no losses");
-    return expected(self, {objective, {}, as_span(importance), 1, {}}, threads);
+    const auto question = [&](Index) { return TallyQuestion{objective, nullptr, {}, {}}; };
+    return expected(self, {question, as_span(importance), 1, {}}, threads);
 }
 
-// The derivatives of a function of all sums, given what it gains with each row of the roots, which lie one after the
-// other: those of item i from starts[i] on.
-nb::object differentiate(PyBatch &self, Doubles gains, Ints starts, std::int64_t threads) {
-    require(static_cast<Index>(starts.size()) == self.batch.size() + 1, "one start per item is needed, and the end");
-    for (std::size_t i = 1; i < starts.size(); i++)
-        require(starts.data()[i - 1] >= 0 && starts.data()[i - 1] <= starts.data()[i] &&
-                    starts.data()[i] <= static_cast<std::int64_t>(gains.size()),
-                "gains are not in order");
-    const std::vector<double> ones(self.batch.size(), 1.0);
-    const auto rows = [&](Index i) {
-        return as_span(gains).subspan(starts.data()[i], starts.data()[i + 1] - starts.data()[i]);
+// A box of tallies of all items.
+TallyGrid tally_grid(const PyBatch &self, const Numbers &low, const Numbers &extent) {
+    require(low.size() == extent.size(), "one low end and one extent per statistic is needed");
+    for (Index i = 0; i < self.batch.size(); i++)
+        require(self.batch.item(i).skeleton->statistics == static_cast<Index>(low.size()), "an item counts others");
+    for (auto size : extent) require(size > 0, "an extent is not positive");
+    return {low, extent};
+}
+
+// The log of the sum of each tally of a box, which holds those of all items; one row for each of these.
+nb::object tally_sums(PyBatch &self, const Numbers &low, const Numbers &extent, std::int64_t threads) {
+    const TallyGrid grid = tally_grid(self, low, extent);
+    std::vector<std::size_t> shape(extent.begin(), extent.end());
+    std::size_t cells = 1;
+    for (auto size : shape) cells *= size;
+    shape.insert(shape.begin(), static_cast<std::size_t>(self.batch.size()));
+    std::vector<double> sums(shape[0] * cells, kNegativeInfinity);
+    const auto question = [&](Index i) {
+        return TallyQuestion{Objective::Sums, &grid, {}, std::span(sums).subspan(i * cells, cells)};
     };
-    return expected(self, {Objective::Given, rows, ones, 1, {}}, threads)[1];
+    const std::vector<double> nothing(shape[0], 0.0);
+    note(self, all_expected(self, {question, nothing, group_count(self.batch.size(), 0), {}}, threads));
+    return to_numpy(std::move(sums), shape);
+}
+
+// The derivatives of a function of all these sums, given what it gains with each of them.
+nb::object differentiate(PyBatch &self, Tables gains, const Numbers &low, std::int64_t threads) {
+    require(gains.ndim() == low.size() + 1 && static_cast<Index>(gains.shape(0)) == self.batch.size(),
+            "one row of gains per item is needed");
+    Numbers extent;
+    for (std::size_t i = 1; i < gains.ndim(); i++) extent.push_back(static_cast<std::int64_t>(gains.shape(i)));
+    const TallyGrid grid = tally_grid(self, low, extent);
+    const std::size_t cells = self.batch.size() ? gains.size() / gains.shape(0) : 0;
+    const auto question = [&](Index i) {
+        return TallyQuestion{Objective::Given, &grid, {gains.data() + i * cells, cells}, {}};
+    };
+    const std::vector<double> ones(self.batch.size(), 1.0);
+    return expected(self, {question, ones, 1, {}}, threads)[1];
 }
 
 template <class T>
@@ -280,9 +312,10 @@ void bind_batch(nb::module_ &m) {
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())
         .def("run", &run_batch, "threads"_a, "choose"_a.none() = nb::none())
-        .def("profile", &profile_batch, "threads"_a, "algebra"_a = AlgebraKind::MaxPlus)
+        .def("profile", &profile_batch, "threads"_a)
         .def("expect", &expect, "objective"_a, "importance"_a.noconvert(), "threads"_a)
-        .def("differentiate", &differentiate, "gains"_a.noconvert(), "starts"_a.noconvert(), "threads"_a)
+        .def("tally_sums", &tally_sums, "low"_a, "extent"_a, "threads"_a)
+        .def("differentiate", &differentiate, "gains"_a.noconvert(), "low"_a, "threads"_a)
         .def_prop_ro("refused", &refused)
         .def("take_root", &take_root, "item"_a)
         .def("labellings", &labellings);

@@ -100,7 +100,7 @@ void check_truth(const BatchItem &item) {
 void PyTruths::attach(std::span<BatchItem> items) const {
     const bool fold = folds.shape(0) > 0;
     const auto statistics = static_cast<std::size_t>(tables->statistics);
-    require(losses.size() == items.size(), "one table of losses per item is needed");
+    require(losses.empty() || losses.size() == items.size(), "one table of losses per item is needed, or none");
     require(!fold || (folds.shape(0) == items.size() && folds.shape(1) == statistics && statistics > 0),
             "folds has one number per item and statistic");
     require(!fold || tables->links == 0, "only what positions count by themselves folds");
@@ -114,12 +114,12 @@ void PyTruths::attach(std::span<BatchItem> items) const {
         require(size <= kinds.size() - first, "one kind per variable is needed");
         item.truth = Truth(tables, as_span(kinds).subspan(first, size), as_span(labels).subspan(first, size),
                            fold ? as_span(folds).subspan(i * statistics, statistics) : std::span<const double>());
-        item.losses = losses[i].table;
-        item.chooser = fold ? Chooser::Score : Chooser::Losses;
+        if (!losses.empty()) item.losses = losses[i].table;
+        item.chooser = fold || losses.empty() ? Chooser::Score : Chooser::Losses;
         item.count = count;
         item.strategy = strategy;
         if (prices) item.prices = prices->data() + i * statistics;
-        require(item.losses->low.size() == statistics, "a table of losses has one axis per statistic");
+        require(!item.losses || item.losses->low.size() == statistics, "a table of losses has one axis per statistic");
         check_skeleton(item);
         check_truth(item);
         if (fold) item.truth.unary = unary_block(*item.skeleton);

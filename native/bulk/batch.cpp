@@ -73,7 +73,7 @@ class ItemSolver {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
             else answer.root = run.root();
         };
-        space_.run(tables_, kernels, poll_, use, decoding.algebra);
+        space_.run(tables_, kernels, poll_, use);
         gate.keep(8 * static_cast<double>(answer.root.cells.size() * (2 + skeleton_.statistics)));
     }
 

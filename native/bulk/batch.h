@@ -62,7 +62,6 @@ class Batch {
     struct Decoding {
         bool wanted = false;  // or else roots are kept
         Choose choose = {};
-        AlgebraKind algebra = AlgebraKind::MaxPlus;
     };
 
     Batch(Mode mode, double memory_limit) : mode(mode), memory_limit_(memory_limit) {}

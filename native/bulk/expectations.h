@@ -7,10 +7,8 @@
 namespace tallytree {
 
 struct Expecting {
-    Objective objective = Objective::Likelihood;
-    // With Objective::Given, what is gained with each row of the root of an item.
-    std::function<std::span<const double>(Index item)> gains;
-    std::span<const double> importance;  // of each item: its derivatives are multiplied by it
+    std::function<TallyQuestion(Index item)> question;
+    std::span<const double> importance;  // of each item: its derivatives are multiplied by it; not asked for if it is 0
     Index groups = 1;                    // items of one group, in order, are done by one thread
     // Where the derivatives of an item by the tables of each of its blocks are added. Those of several items may lie in
     // one place if it belongs to their group.

@@ -6,19 +6,22 @@
 
 namespace tallytree {
 
-[[noreturn]] static void throw_outside() { throw std::invalid_argument("a tally lies outside the table of losses"); }
+[[noreturn]] static void throw_outside() { throw std::invalid_argument("a tally lies outside the table"); }
 
-Index LossTable::place(const Index *tally) const {
+bool TallyGrid::has(const Index *tally) const {
+    for (std::size_t i = 0; i < low.size(); i++)
+        if (tally[i] < low[i] || tally[i] - low[i] >= extent[i]) return false;
+    return true;
+}
+
+Index TallyGrid::place(const Index *tally) const {
+    if (!has(tally)) throw_outside();
     Index place = 0;
-    for (std::size_t i = 0; i < low.size(); i++) {
-        const Index x = tally[i] - low[i];
-        if (x < 0 || x >= extent[i]) throw_outside();
-        place = place * extent[i] + x;
-    }
+    for (std::size_t i = 0; i < low.size(); i++) place = place * extent[i] + tally[i] - low[i];
     return place;
 }
 
-std::vector<Index> LossTable::tally(Index place) const {
+std::vector<Index> TallyGrid::tally(Index place) const {
     std::vector<Index> tally(low);
     for (std::size_t i = low.size(); i-- > 0; place /= extent[i]) tally[i] += place % extent[i];
     return tally;

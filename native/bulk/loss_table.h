@@ -5,9 +5,17 @@
 
 namespace tallytree {
 
-struct LossTable {
-    std::vector<double> losses;      // over a box of tallies, the last statistic fastest
-    std::vector<Index> low, extent;  // of the box, per statistic
+// A box of tallies; numbers of them are laid out with the last statistic fastest.
+struct TallyGrid {
+    std::vector<Index> low, extent;  // per statistic
+
+    bool has(const Index *tally) const;
+    Index place(const Index *tally) const;
+    std::vector<Index> tally(Index place) const;
+};
+
+struct LossTable : TallyGrid {
+    std::vector<double> losses;  // of the tallies of the box
     bool slack = false;              // loss * (margin + difference), else margin * loss + difference
     double margin = 1;
 
@@ -20,8 +28,6 @@ struct LossTable {
         }
     };
 
-    Index place(const Index *tally) const;
-    std::vector<Index> tally(Index place) const;
     double at(const Index *tally) const { return losses[place(tally)]; }
     double value(double loss, double difference) const {
         return slack ? loss * (margin + difference) : margin * loss + difference;

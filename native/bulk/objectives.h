@@ -11,6 +11,15 @@ enum class Objective : int {
     Risk = 2,           // the mean of the losses
     Evidence = 3,       // the log of the sum over all tallies, less that over those without a loss
     Given = 4,          // any: what it gains with each tally is given, and its value is not asked for
+    Sums = 5,           // the log of the sum of each tally, without derivatives
+};
+
+// What is asked of one item.
+struct TallyQuestion {
+    Objective objective = Objective::Likelihood;
+    const TallyGrid *grid = nullptr;  // the tallies of what follows,
+    std::span<const double> gains;    // of Objective::Given,
+    std::span<double> sums;           // and of Objective::Sums: what is found; -inf for tallies that nothing has
 };
 
 // The value for the last table of a run over log-sum-exp; -inf where all labellings are forbidden. `weights` takes the

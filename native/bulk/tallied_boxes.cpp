@@ -8,14 +8,19 @@
 
 namespace tallytree {
 
-bool TalliedChain::take(const BatchItem &item, Objective objective, double memory_limit) {
-    const bool known =
-        objective == Objective::SoftmaxMargin || objective == Objective::Risk || objective == Objective::Evidence;
-    if (!known || !item.truth || !item.losses || !item.truth.fold.empty() || item.truth.unary != 0) return false;
+// Whether it counts what this can count, and looks at its losses if there are any.
+bool TalliedChain::suits(const BatchItem &item) const {
+    const bool alone = question_.objective == Objective::Given || question_.objective == Objective::Sums;
+    if (question_.objective == Objective::Likelihood || !item.truth || (!alone && !item.losses)) return false;
+    return item.truth.fold.empty() && item.truth.unary == 0;
+}
+
+bool TalliedChain::take(const BatchItem &item, const TallyQuestion &question, double memory_limit) {
+    question_ = question;
+    if (!suits(item)) return false;
     const auto &tables = item.truth.tables();
     const auto &scopes = item.skeleton->score_scopes.blocks;
     item_ = &item;
-    objective_ = objective;
     length_ = static_cast<Index>(item.truth.kinds().size());
     states_ = tables.states;
     labels_ = item.scores[0].size;
@@ -25,7 +30,9 @@ bool TalliedChain::take(const BatchItem &item, Objective objective, double memor
     if (static_cast<Index>(item.scores.size()) != (length_ > 1 ? 2 : 1) || !is_chain_block(scopes[0], length_, 1) ||
         (length_ > 1 && !is_chain_block(scopes[1], length_, 2)))
         return false;
-    return is_level() && note_steps() && lay_boxes(memory_limit);
+    if (!is_level()) return false;
+    note_steps();
+    return lay_boxes(memory_limit);
 }
 
 void TalliedChain::trim(double share) {
@@ -35,28 +42,30 @@ void TalliedChain::trim(double share) {
     if (kPart * 8 * static_cast<double>(cells) > share) *this = TalliedChain();
 }
 
-// Whether all scores are finite and close enough together; takes down the largest ones.
+// Whether all scores, but for -inf, are close enough together; takes down the largest ones.
 bool TalliedChain::is_level() {
     const auto labels = static_cast<std::size_t>(labels_);
     double emissions = 0, links = 0;
+    forbids_ = false;
     tops_.assign(length_, 0.0);
-    for (Index m = 0; m < length_; m++) {
-        Spread row;
-        row.take({item_->scores[0].row(m), labels});
-        if (row.forbids || row.broken || !std::isfinite(row.high)) return false;
-        tops_[m] = row.high;
-        emissions = std::max(emissions, row.width());
-    }
+    for (Index m = 0; m < length_; m++)
+        if (!add_width({item_->scores[0].row(m), labels}, tops_[m], emissions)) return false;
     link_tops_.assign(length_ > 1 ? item_->scores[1].count : 0, 0.0);
-    for (std::size_t k = 0; k < link_tops_.size(); k++) {
-        Spread table;
-        table.take({item_->scores[1].row(static_cast<Index>(k)), labels * labels});
-        if (table.forbids || table.broken || !std::isfinite(table.high)) return false;
-        link_tops_[k] = table.high;
-        links = std::max(links, table.width());
-    }
+    for (std::size_t k = 0; k < link_tops_.size(); k++)
+        if (!add_width({item_->scores[1].row(static_cast<Index>(k)), labels * labels}, link_tops_[k], links))
+            return false;
     width_ = emissions + links;
     return width_ <= kWidest;
+}
+
+bool TalliedChain::add_width(std::span<const double> scores, double &top, double &widest) {
+    Spread spread;
+    spread.take(scores);
+    if (spread.broken || !std::isfinite(spread.high)) return false;
+    forbids_ |= spread.forbids;
+    top = spread.high;
+    widest = std::max(widest, spread.width());
+    return true;
 }
 
 bool TalliedChain::lay_boxes(double memory_limit) {
@@ -76,8 +85,8 @@ bool TalliedChain::lay_boxes(double memory_limit) {
     return true;
 }
 
-// How far tallies move at each position, and, of evidence, how large they may be there: larger ones cannot come back.
-bool TalliedChain::note_steps() {
+// How far tallies move at each position.
+void TalliedChain::note_steps() {
     const auto &tables = item_->truth.tables();
     steps_.assign(length_ * statistics_, {0, 0});
     limits_.assign(length_ * statistics_, kNoLimit);
@@ -90,12 +99,17 @@ bool TalliedChain::note_steps() {
             least += low;
             most += high;
         }
-    if (objective_ != Objective::Evidence) return true;
+    if (question_.objective == Objective::Evidence) limit_tallies(*item_->losses, item_->losses->losses, true);
+    if (question_.objective == Objective::Given) limit_tallies(*question_.grid, question_.gains, false);
+}
+
+// How large tallies may be at each position, where only those count in the end whose number is 0, or is not: larger
+// ones cannot come back.
+void TalliedChain::limit_tallies(const TallyGrid &grid, std::span<const double> numbers, bool zeros) {
     std::vector<Index> largest(statistics_, -kNoLimit);
-    const LossTable &losses = *item_->losses;
-    for (std::size_t i = 0; i < losses.losses.size(); i++) {
-        if (losses.losses[i] != 0) continue;
-        const auto tally = losses.tally(static_cast<Index>(i));
+    for (std::size_t i = 0; i < numbers.size(); i++) {
+        if ((numbers[i] == 0) != zeros) continue;
+        const auto tally = grid.tally(static_cast<Index>(i));
         for (Index p = 0; p < statistics_; p++) largest[p] = std::max(largest[p], tally[p]);
     }
     for (Index m = length_; m-- > 0;)
@@ -103,7 +117,6 @@ bool TalliedChain::note_steps() {
             limits_[m * statistics_ + p] = largest[p];
             if (largest[p] > -kNoLimit) largest[p] -= steps_[m * statistics_ + p].first;
         }
-    return true;
 }
 
 bool TalliedChain::add_box(Index m) {

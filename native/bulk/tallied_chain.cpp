@@ -17,7 +17,7 @@ void TalliedChain::exponentials(const MaxPlusKernels &kernels) {
 }
 
 // Sums over all labellings without tallies: the scale of each position, which its exponentials are divided by.
-void TalliedChain::sum_labels() {
+bool TalliedChain::sum_labels() {
     of_labels_.assign(length_ * labels_, 0.0);
     log_sum_ = 0;
     for (Index m = 0; m < length_; m++) {
@@ -26,12 +26,14 @@ void TalliedChain::sum_labels() {
         for (Index a = 0; m && a < labels_; a++)
             for (Index b = 0; b < labels_; b++) here[b] += here[a - labels_] * link_table(m)[a * labels_ + b];
         for (Index b = 0; b < labels_; b++) sum += here[b] *= emitted[b];
+        if (!(sum > 0)) return false;  // nothing is allowed
         for (Index b = 0; b < labels_; b++) {
             here[b] /= sum;
             emitted[b] /= sum;
         }
         log_sum_ += tops_[m] + std::log(sum) + (m ? link_tops_[link_tops_.size() == 1 ? 0 : m - 1] : 0);
     }
+    return true;
 }
 
 void TalliedChain::first_row() {
@@ -40,8 +42,8 @@ void TalliedChain::first_row() {
     ahead_.assign(states_ * box.width, 0.0);
     for (Index s = 0; s < states_; s++) {
         const Index label = truth.labels_at(0)[s];
-        live_[s] = label >= 0;
-        if (label < 0) continue;
+        live_[s] = label >= 0 && emitted_[label] > 0;
+        if (!live_[s]) continue;
         Index cell = 0;
         for (Index p = 0; p < statistics_; p++) cell += (truth.given_at(p, 0)[s] - box.low[p]) * box.stride[p];
         row(0, s)[cell] = emitted_[label];
@@ -53,23 +55,44 @@ void TalliedChain::step_factors(Index m) {
     const auto &tables = item_->truth.tables();
     const std::uint8_t *fits =
         tables.links ? tables.fits.data() + item_->truth.table_at(m) * states_ * states_ : nullptr;
-    for (Index s = 0; s < states_; s++)
-        for (Index t = 0; live_[(m - 1) * states_ + s] && t < states_; t++)
-            if (!fits || fits[s * states_ + t]) step_factor(m, s, t);
+    for (Index t = 0; t < states_; t++)
+        if (item_->truth.labels_at(m)[t] >= 0) step_factors(m, t, fits);
 }
 
-void TalliedChain::step_factor(Index m, Index s, Index t) {
+void TalliedChain::step_factors(Index m, Index t, const std::uint8_t *fits) {
     const Truth &truth = item_->truth;
-    const Index from = truth.labels_at(m - 1)[s], to = truth.labels_at(m)[t];
-    if (from < 0 || to < 0) return;
     const Box &box = boxes_[m];
-    Index offset = 0;
-    for (Index p = 0; p < statistics_; p++) {
-        const Index moved = truth.has_states() ? truth.moved_at(p, m)[s * states_ + t] : 0;
-        offset += (truth.given_at(p, m)[t] + moved - box.least[p]) * box.stride[p];
+    const Index to = truth.labels_at(m)[t];
+    const double *links = link_table(m) + to, emitted = emitted_[m * labels_ + to];
+    const std::int32_t *from = truth.labels_at(m - 1);
+    const std::uint8_t *live = live_.data() + (m - 1) * states_;
+    Index *offsets = offsets_.data() + step(m, 0, t), offset = 0;
+    double *factors = factors_.data() + step(m, 0, t);
+    for (Index p = 0; p < statistics_; p++) offset += (truth.given_at(p, m)[t] - box.least[p]) * box.stride[p];
+    for (Index s = 0; s < states_; s++) {
+        const bool follows = live[s] && (!fits || fits[s * states_ + t]);
+        factors[s] = follows ? links[from[s] * labels_] * emitted : 0;
+        offsets[s] = offset;
     }
-    offsets_[step(m, s, t)] = offset;
-    factors_[step(m, s, t)] = link_table(m)[from * labels_ + to] * emitted_[m * labels_ + to];
+    for (Index p = 0; fits && p < statistics_; p++) {
+        const std::int64_t *moved = truth.moved_at(p, m) + t;
+        for (Index s = 0; s < states_; s++) offsets[s] += moved[s * states_] * box.stride[p];
+    }
+    for (Index s = 0; s < states_; s++) offsets[s] = factors[s] != 0 ? offsets[s] : -1;
+}
+
+// Collects the rows of the position before that lead to a state, with their factors; returns how many there are.
+Index TalliedChain::rows_before(Index m, Index t) {
+    const Index *offsets = offsets_.data() + step(m, 0, t), stride = boxes_[m].before;
+    const double *factors = factors_.data() + step(m, 0, t), *first = before(m, 0);
+    Index count = 0;
+    for (Index s = 0; s < states_; s++) {
+        rows_[count] = first + s * stride - offsets[s];
+        by_[count] = factors[s];
+        from_[count] = s;
+        count += offsets[s] >= 0;
+    }
+    return count;
 }
 
 // Calls `copy(place among the tallies of m - 1, the same in the strides of m, number of cells)` for all lines.
@@ -105,91 +128,60 @@ void TalliedChain::forward(Index m, const MaxPlusKernels &kernels) {
     lay_before(m);
     ahead_.resize(states_ * boxes_[m].width);
     for (Index t = 0; t < states_; t++) {
-        rows_.clear();
-        by_.clear();
-        for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(before(m, s) - offset);
-                by_.push_back(factors_[step(m, s, t)]);
-            }
-        live_[m * states_ + t] = !rows_.empty();
-        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), row(m, t),
-                                  boxes_[m].width);
+        const Index count = rows_before(m, t);
+        live_[m * states_ + t] = count > 0;
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), count, row(m, t), boxes_[m].width);
     }
     drop_small(m);
 }
 
 void TalliedChain::drop_small(Index m) {
-    static const double smallest = std::exp(-kSmallestLog);
+    const double smallest = std::exp(forbids_ ? -kSmallestAllowedLog : -kSmallestLog);
     double *cells = row(m, 0);
-    for (Index i = 0; i < states_ * boxes_[m].width; i++) cells[i] = cells[i] < smallest ? 0.0 : cells[i];
+    std::int64_t dropped = 0;
+    for (Index i = 0; i < states_ * boxes_[m].width; i++) {
+        dropped |= (cells[i] > 0) & (cells[i] < smallest) ? std::int64_t{1} : std::int64_t{0};
+        cells[i] = cells[i] < smallest ? 0.0 : cells[i];
+    }
+    dropped_ |= dropped != 0;
+}
+
+// False where nothing is allowed, or too much would have to be left out.
+bool TalliedChain::sum_forward(const MaxPlusKernels &kernels, Meter &meter) {
+    const Box &last = boxes_[length_ - 1];
+    tables_.assign(last.begin + (length_ > 1 ? states_ * last.before : 0), 0.0);
+    factors_.resize(length_ * states_ * states_);
+    rows_.resize(states_);
+    by_.resize(states_);
+    from_.resize(states_);
+    dots_.resize(states_);
+    offsets_.assign(length_ * states_ * states_, -1);
+    live_.assign(length_ * states_, 0);
+    dropped_ = false;
+    exponentials(kernels);
+    if (!sum_labels()) return false;
+    first_row();
+    for (Index m = 1; m < length_ && !(forbids_ && dropped_); m++) {
+        forward(m, kernels);
+        spend(m, meter);
+    }
+    return !forbids_ || sure().complete;
 }
 
 bool TalliedChain::find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels,
                         Meter &meter, double &value) {
-    const Box &last = boxes_[length_ - 1];
-    tables_.assign(last.begin + (length_ > 1 ? states_ * last.before : 0), 0.0);
-    factors_.resize(length_ * states_ * states_);
-    offsets_.assign(length_ * states_ * states_, -1);
-    live_.assign(length_ * states_, 0);
-    exponentials(*kernels);
-    sum_labels();
-    first_row();
-    const auto work = [&](Index m) { meter.spend(static_cast<double>(states_ * states_ * boxes_[m].width) / 2); };
-    for (Index m = 1; m < length_; m++) {
-        forward(m, *kernels);
-        work(m);
-    }
-    if (!root(value)) return false;
+    if (!sum_forward(*kernels, meter) || !root(value)) return false;
     if (importance == 0) return true;
     hold_behind(length_ - 1);
     for (Index s = 0; s < states_; s++)
         std::copy(weights_.begin(), weights_.end(), behind_.begin() + s * behind_width_);
     for (Index m = length_ - 1; m > 0; m--) {
         backward(m, importance, entries, *kernels);
-        work(m);
+        spend(m, meter);
     }
     end(importance, entries);
-    if (objective_ == Objective::Evidence) add_plain(importance, entries);
+    if (question_.objective == Objective::Evidence) add_plain(importance, entries);
     return true;
-}
-
-// The losses of the last box; 0, and not inside, where the table has none.
-TallyWeights TalliedChain::cost_cells() const {
-    const Box &box = boxes_[length_ - 1];
-    const LossTable &losses = *item_->losses;
-    TallyWeights found{Row(box.cells, 0.0), Row(box.cells, 0.0), Row(box.cells, 0.0),
-                       std::vector<std::uint8_t>(box.cells)};
-    for (Index cell = 0; cell < box.cells; cell++) {
-        bool inside = true;
-        Index tally[kMostTallied] = {}, rest = cell;
-        for (Index p = 0; p < statistics_; p++) {
-            tally[p] = box.low[p] + rest / box.stride[p];
-            rest %= box.stride[p];
-            inside &= tally[p] >= losses.low[p] && tally[p] < losses.low[p] + losses.extent[p];
-        }
-        if (inside) found.costs[cell] = losses.at(tally);
-        found.inside[cell] = inside;
-    }
-    return found;
-}
-
-// The value, and the weight of each tally in the derivatives; false where it is left to logarithms.
-bool TalliedChain::root(double &value) {
-    const Box &box = boxes_[length_ - 1];
-    TallyWeights tallies = cost_cells();
-    for (Index s = 0; s < states_; s++)
-        for (Index i = 0; i < box.cells; i++) tallies.likely[i] += row(length_ - 1, s)[i];
-    for (Index i = 0; i < box.cells; i++)
-        if (!tallies.inside[i] && tallies.likely[i] != 0 && objective_ != Objective::Evidence)
-            return false;  // which is an error there
-    bool found = true;
-    if (objective_ == Objective::SoftmaxMargin) found = tallies.softmax_margin(item_->losses->margin, value);
-    else if (objective_ == Objective::Evidence) found = tallies.evidence(width_, value);
-    else tallies.risk(value);
-    if (objective_ == Objective::SoftmaxMargin) value += log_sum_;
-    weights_ = std::move(tallies.weights);
-    return found && std::isfinite(value);
 }
 
 // Makes room for what follows the states of a position.
@@ -202,23 +194,18 @@ void TalliedChain::backward(Index m, double importance, std::span<double *const>
                             const MaxPlusKernels &kernels) {
     const auto &links = item_->scores[1];
     double *pairs = entries[1] + (links.row(m - 1) - links.data), *of_label = entries[0] + m * labels_;
-    dots_.resize(states_);
+    const std::int32_t *labels_before = item_->truth.labels_at(m - 1);
     for (Index t = 0; t < states_; t++) {
-        rows_.clear();
-        from_.clear();
-        for (Index s = 0; s < states_; s++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(before(m, s) - offset);
-                from_.push_back(s);
-            }
-        kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, static_cast<Index>(rows_.size()),
-                                  dots_.data(), boxes_[m].width);
-        const Index label = item_->truth.labels_at(m)[t];
-        for (std::size_t k = 0; k < from_.size(); k++) {
-            const double share = importance * factors_[step(m, from_[k], t)] * dots_[k];
-            of_label[label] += share;
-            pairs[item_->truth.labels_at(m - 1)[from_[k]] * labels_ + label] += share;
+        const Index count = rows_before(m, t), label = item_->truth.labels_at(m)[t];
+        kernels.matrices.dot_rows(rows_.data(), behind_.data() + t * behind_width_, count, dots_.data(),
+                                  boxes_[m].width);
+        double sum = 0;
+        for (Index k = 0; k < count; k++) {
+            const double share = importance * by_[k] * dots_[k];
+            sum += share;
+            pairs[labels_before[from_[k]] * labels_ + label] += share;
         }
+        if (count) of_label[label] += sum;
     }
     step_back(m, kernels);
 }
@@ -228,15 +215,14 @@ void TalliedChain::step_back(Index m, const MaxPlusKernels &kernels) {
     const Index width = boxes_[m].width;
     back_.resize(states_ * width);
     for (Index s = 0; s < states_; s++) {
-        rows_.clear();
-        by_.clear();
-        for (Index t = 0; t < states_; t++)
-            if (const Index offset = offsets_[step(m, s, t)]; offset >= 0) {
-                rows_.push_back(behind_.data() + t * behind_width_ + offset);
-                by_.push_back(factors_[step(m, s, t)]);
-            }
-        kernels.matrices.mix_rows(rows_.data(), by_.data(), static_cast<Index>(rows_.size()), back_.data() + s * width,
-                                  width);
+        Index count = 0;
+        for (Index t = 0; t < states_; t++) {
+            const Index offset = offsets_[step(m, s, t)];
+            rows_[count] = behind_.data() + t * behind_width_ + offset;
+            by_[count] = factors_[step(m, s, t)];
+            count += offset >= 0;
+        }
+        kernels.matrices.mix_rows(rows_.data(), by_.data(), count, back_.data() + s * width, width);
     }
     hold_behind(m - 1);
     for (Index s = 0; s < states_; s++)
@@ -259,8 +245,10 @@ void TalliedChain::end(double importance, std::span<double *const> entries) {
 void TalliedChain::add_plain(double importance, std::span<double *const> entries) {
     Row behind(labels_, 1.0), before(labels_);
     for (Index m = length_ - 1; m >= 0; m--) {
-        for (Index b = 0; b < labels_; b++)
+        for (Index b = 0; b < labels_; b++) {
+            if (of_labels_[m * labels_ + b] == 0) behind[b] = 0;  // nothing leads there, and it may be beyond numbers
             entries[0][m * labels_ + b] += importance * of_labels_[m * labels_ + b] * behind[b];
+        }
         if (m == 0) return;
         double *pairs = entries[1] + (item_->scores[1].row(m - 1) - item_->scores[1].data);
         const double *ahead = of_labels_.data() + (m - 1) * labels_;

@@ -5,8 +5,10 @@
 // finite, and the logs of the weights of tallies within R. Whatever the tally, what follows a label weighs at most
 // exp(W + R) times as much as what follows another. So a sum that is less than exp(-kSmallestLog) of all at its
 // position is less than exp(W + R - kSmallestLog) of the result, which is far below rounding where W and R are what is
-// allowed here: it is left out, and nothing underflows. Chains whose scores lie further apart, or that forbid labels,
-// are left to tables of logarithms; so is evidence that is very unlikely.
+// allowed here: it is left out, and nothing underflows. Of the sum of a single tally, it is below rounding as long as
+// that sum is not as small itself. Where labels are forbidden, nothing is left out: whatever is not 0 has to be at
+// least exp(-kSmallestAllowedLog), and then nothing overflows on the way back, either. All else is left to tables of
+// logarithms: chains whose scores lie further apart, and tallies that are very unlikely.
 #pragma once
 
 #include "bulk/batch.h"
@@ -20,12 +22,13 @@ inline constexpr Index kMostTallied = 4;  // statistics
 class TalliedChain {
   public:
     // Takes an item; false where it is to be left to tables of logarithms.
-    bool take(const BatchItem &item, Objective objective, double memory_limit);
+    bool take(const BatchItem &item, const TallyQuestion &question, double memory_limit);
     double bytes() const { return bytes_; }
     // Keeps the memory of its tables for the next item only where it is a small part of this share: nobody counts it.
     void trim(double share);
 
-    // Finds the objective of the item, and adds its derivatives times `importance` to the entries; false as above.
+    // Finds the objective of the item, and adds its derivatives times `importance`, if that is not 0, to the entries;
+    // false as above.
     bool find(double importance, std::span<double *const> entries, const MaxPlusKernels *kernels, Meter &meter,
               double &value);
 
@@ -43,32 +46,46 @@ class TalliedChain {
             least;  // by statistic; `keep`: the part of an extent that counts; `least`: that of the steps into the box
     };
 
+    bool suits(const BatchItem &item) const;
     bool is_level();
+    bool add_width(std::span<const double> scores, double &top, double &widest);
     bool lay_boxes(double memory_limit);
-    bool note_steps();
+    void note_steps();
+    void limit_tallies(const TallyGrid &grid, std::span<const double> numbers, bool zeros);
     bool add_box(Index m);
     double *row(Index m, Index state) { return ahead_.data() + state * boxes_[m].width; }
     double *before(Index m, Index state) {
         return tables_.data() + boxes_[m].begin + state * boxes_[m].before + boxes_[m].guard;
     }
-    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + s) * states_ + t; }
+    Index step(Index m, Index s, Index t) const { return ((m - 1) * states_ + t) * states_ + s; }
     const double *link_table(Index m) const {  // exponentials of the scores of m - 1 and m
         return links_.data() + (item_->scores[1].count == 1 ? 0 : (m - 1) * labels_ * labels_);
     }
 
     void exponentials(const MaxPlusKernels &kernels);
-    void sum_labels();
+    bool sum_labels();
     void first_row();
     void step_factors(Index m);
-    void step_factor(Index m, Index s, Index t);
+    void step_factors(Index m, Index t, const std::uint8_t *fits);
+    Index rows_before(Index m, Index t);
     void lay_before(Index m);
     template <class Copy>
     void each_line(Index m, Copy copy) const;
     void forward(Index m, const MaxPlusKernels &kernels);
     void drop_small(Index m);
+    bool sum_forward(const MaxPlusKernels &kernels, Meter &meter);
+    void spend(Index m, Meter &meter) const {
+        meter.spend(static_cast<double>(states_ * states_ * boxes_[m].width) / 2);
+    }
 
+    template <class Use>
+    void each_tally(Use use) const;
+    SureSums sure() const;
+    Row likely();
     bool root(double &value);
-    TallyWeights cost_cells() const;
+    bool weigh(double &value);
+    bool put_sums();
+    TallyWeights cost_cells(const TallyGrid &grid, std::span<const double> numbers);
 
     void backward(Index m, double importance, std::span<double *const> entries, const MaxPlusKernels &kernels);
     void step_back(Index m, const MaxPlusKernels &kernels);
@@ -77,9 +94,10 @@ class TalliedChain {
     void hold_behind(Index m);
 
     const BatchItem *item_ = nullptr;
-    Objective objective_ = Objective::Risk;
+    TallyQuestion question_;
     Index length_ = 0, states_ = 0, labels_ = 0, statistics_ = 0;
     double bytes_ = 0, width_ = 0, log_sum_ = 0;
+    bool forbids_ = false, dropped_ = false;  // whether scores are -inf, and whether small sums were left out
     std::vector<TruthTables::Range> steps_;  // [position][statistic]: the least and the most that is counted there
     std::vector<Index> limits_;              // [position][statistic]: the largest tally that matters
     std::vector<Box> boxes_;
@@ -91,7 +109,7 @@ class TalliedChain {
     Row behind_;                      // [state][tally]: what follows, with zeros after each row
     Index behind_width_ = 0;
     Row back_, factors_, weights_;
-    // [position][state][state]: of tallies, from the position before; -1: they do not fit
+    // [position][state][state before]: of tallies, from the position before; -1: they do not fit
     std::vector<Index> offsets_;
     std::vector<const double *> rows_;
     std::vector<Index> from_;

@@ -31,15 +31,24 @@ void TallyWeights::risk(double &value) {
         if (inside[i]) weights[i] = (costs[i] - value) / sum;
 }
 
-bool TallyWeights::evidence(double width, double &value) {
-    constexpr double kEnough = 60;  // exp(-60) is far below rounding
+bool TallyWeights::evidence(const SureSums &sure, double &value) {
     double allowed = 0;
     for (std::size_t i = 0; i < likely.size(); i++)
         if (inside[i] && costs[i] == 0) allowed += likely[i];
-    if (!(allowed >= std::exp(width + kEnough - kSmallestLog))) return false;
+    if (!(allowed > 0) || !sure.holds(allowed)) return false;
     value = std::max(-std::log(allowed), 0.0);
     for (std::size_t i = 0; i < likely.size(); i++)
         if (inside[i] && costs[i] == 0) weights[i] = -1 / allowed;
+    return true;
+}
+
+bool TallyWeights::given(const SureSums &sure) {
+    constexpr double kMostGain = 1e40;  // so that nothing overflows
+    for (std::size_t i = 0; i < likely.size(); i++) {
+        if (!inside[i] || costs[i] == 0 || (likely[i] == 0 && sure.complete)) continue;
+        if (!sure.holds(likely[i]) || !(std::abs(costs[i]) <= kMostGain)) return false;
+        weights[i] = costs[i] / likely[i];
+    }
     return true;
 }
 

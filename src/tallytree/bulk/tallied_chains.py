@@ -14,10 +14,12 @@ from tallytree.bulk.chain_sums import (
     LaidChains,
     check_refused,
     check_scores,
+    put_packed,
     put_slopes,
     scores_of,
 )
-from tallytree.bulk.truth_tables import Integers
+from tallytree.bulk.counting import counting_tables
+from tallytree.bulk.kind_tables import CountingTables, Integers
 from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.model.model import Model
@@ -46,6 +48,26 @@ def bound_on(statistics: Counted, length: int, labels: int, names: Names) -> _Bo
     found = tuple(statistic.on(model) for statistic in statistics)
     tables = [block.tables for statistic in found for block in statistic.blocks]
     return _Bound(skeleton(model, found), found, tables, tally_limits(found, {}))
+
+
+class _Counting(NamedTuple):
+    """Statistics on chains of several lengths."""
+
+    bound: dict[int, _Bound]  # by length
+    low: tuple[int, ...]  # the smallest and the largest tally of each statistic, over all lengths
+    high: tuple[int, ...]
+    tables: CountingTables | None  # by kinds, if positions and neighbours are all they look at
+    kinds: dict[int, Integers]  # of the positions, by length
+
+
+@lru_cache(maxsize=256)
+def _counting_on(statistics: Counted, lengths: tuple[int, ...], labels: int, names: Names) -> _Counting:
+    """Bind statistics to chains of several lengths, which are distinct; bound ones are cached."""
+    bound = {length: bound_on(statistics, length, labels, names) for length in lengths}
+    ends = np.array([[one.extent for one in some.statistics] for some in bound.values()])
+    low, high = ends[..., 0].min(axis=0).tolist(), ends[..., 1].max(axis=0).tolist()
+    tables, kinds = counting_tables({length: one.statistics for length, one in bound.items()}, labels)
+    return _Counting(bound, tuple(low), tuple(high), tables, kinds)
 
 
 class TalliedChains:
@@ -79,33 +101,36 @@ class TalliedChains:
 
     def __init__(self, chains: LaidChains, statistics: Counted, names: Names, threads: int) -> None:
         self._chains, self._threads = chains, threads
-        check_scores(chains, np.arange(len(chains.lengths)))
-        labels = chains.emissions.shape[1]
-        each = [bound_on(statistics, length, labels, names) for length in chains.lengths.tolist()]
-        self.low, self.high = _ends(each, len(statistics))
-        self._batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-        for number, one in enumerate(each):
-            emissions, links = scores_of(chains, number)
-            tables = [emissions, links][: len(emissions)]
-            self._batch.add(one.skeleton, one.shifts, *one.limits, tables, [], [], False)
-        self._batch.profile(threads, native.Algebra.LOG_SUM_EXP)
-        check_refused(self._batch, range(len(each)))
-        self.sums = self._tabulated()
-
-    def _tabulated(self) -> Floats:
-        """Collect the sums of all tallies in one table, and record their positions."""
-        roots = [self._batch.take_root(number) for number in range(len(self._chains.lengths))]
-        rows = [len(sums) for _, _, sums in roots]
-        tallies, sums = (np.concatenate([root[i] for root in roots]) for i in (1, 2))
+        self._everyone = np.arange(len(chains.lengths))
+        check_scores(chains, self._everyone)
+        lengths = tuple(sorted(set(chains.lengths.tolist())))
+        counting = _counting_on(statistics, lengths, chains.emissions.shape[1], names)
+        self.low, self.high = counting.low, counting.high
         sizes = [high - low + 1 for low, high in zip(self.low, self.high, strict=True)]
-        _check_size(len(rows) * float(np.prod(sizes, dtype=np.float64)))
-        table = np.full((len(rows), *sizes), -np.inf)
-        counted = tallies.reshape(-1, len(sizes)) - np.array(self.low, dtype=np.int64)
-        owners = np.repeat(np.arange(len(rows)), rows)
-        self._places = np.ravel_multi_index((owners, *counted.T), table.shape)
-        self._starts = np.cumsum([0, *rows], dtype=np.int64)
-        table.reshape(-1)[self._places] = sums
-        return table
+        _check_size(len(chains.lengths) * float(np.prod(sizes, dtype=np.float64)))
+        self._packed = counting.tables is not None
+        self._batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        if counting.tables is not None:
+            self._add_packed(counting.tables, counting.kinds)
+        else:
+            self._add_each(counting.bound)
+        self.sums = self._batch.tally_sums(self.low, sizes, threads)
+        check_refused(self._batch, self._everyone)
+
+    def _add_packed(self, tables: CountingTables, kinds: dict[int, Integers]) -> None:
+        """Add all chains with tables of kinds: these may be summed as plain products."""
+        packed = self._chains.packed(self._everyone)
+        every = np.concatenate([kinds[length] for length in packed.lengths])
+        given = native.Truths(tables.compiled, every, np.zeros_like(every), [], np.zeros((0, 0)), 1)
+        skeletons = [tables.chain(length, True) for length in packed.lengths]
+        self._batch.add_chains(skeletons, packed.emissions, packed.links, given)
+
+    def _add_each(self, bound: dict[int, _Bound]) -> None:
+        """Add one chain at a time, with statistics of any kind."""
+        for number, length in enumerate(self._chains.lengths.tolist()):
+            emissions, links = scores_of(self._chains, number)
+            one, tables = bound[length], [emissions, links][:length]
+            self._batch.add(one.skeleton, one.shifts, *one.limits, tables, [], [], False)
 
     def slopes(self, gains: Floats) -> ChainSums:
         """Return the derivatives of a function of all sums.
@@ -115,19 +140,15 @@ class TalliedChains:
         gains : array of the shape of ``sums``
             The derivative of the function with respect to each sum; ignored where sums are -inf.
         """
-        given = np.ascontiguousarray(gains).reshape(-1)[self._places]
-        by_tables = self._batch.differentiate(given, self._starts, self._threads)
-        check_refused(self._batch, range(len(self._chains.lengths)))
+        slopes = self._batch.differentiate(np.ascontiguousarray(gains), self.low, self._threads)
+        check_refused(self._batch, self._everyone)
         shapes = (0,), self._chains.emissions.shape, self._chains.links.shape
         found = ChainSums(*map(np.zeros, shapes))
-        put_slopes(self._chains, np.arange(len(self._chains.lengths)), by_tables, found)
+        if self._packed:
+            put_packed(self._chains, self._everyone, (slopes[0], slopes[1]), found)
+        else:
+            put_slopes(self._chains, self._everyone, slopes, found)
         return found
-
-
-def _ends(each: Sequence[_Bound], count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    ends = {id(one): [statistic.extent for statistic in one.statistics] for one in each}
-    low = tuple(min(some[i][0] for some in ends.values()) for i in range(count))
-    return low, tuple(max(some[i][1] for some in ends.values()) for i in range(count))
 
 
 def _check_size(cells: float) -> None:

@@ -1,16 +1,13 @@
 """What losses count, in tables that serve all truths over one set of labels.
 
-A loss sees a variable by its **kind**: what the truth has there. All variables have the same number W of
-states; a kind says which label each of them stands for and what the statistics count in it, and on chains
-a pair of kinds says which states may follow each other and what is counted then. A truth is just
-a row of kinds: nothing is compiled for it, and the tables of a problem are assembled natively.
+A loss sees a variable by its **kind** (``kind_tables.py``): what the truth has there. A truth is just a row
+of kinds: nothing is compiled for it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -18,19 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.bulk.kind_tables import CountingTables, Integers, KindTables
 from tallytree.kernels import native
 from tallytree.losses.base import Line, Loss
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.losses.scaling import Scaling
-from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.inputs import code_in
-from tallytree.model.model import Model
 from tallytree.planning.options import Strategy
-from tallytree.planning.orders import skeleton
-from tallytree.statistics.statistic import Statistic
-
-Integers = NDArray[np.int64]
 
 _MOST_LABELS = 512
 """Tables have an entry for each pair of labels: with more labels, statistics are made for each truth."""
@@ -56,19 +48,7 @@ class Search(NamedTuple):
 BY_ESTIMATE, WHOLE_TABLES = Search("auto"), Search("full")
 
 
-class KindTables(NamedTuple):
-    """The tables of K kinds, W states, P statistics and L pairs of kinds."""
-
-    # (K, W): the label that a state stands for; -1 for an unused state
-    labels: NDArray[np.int32]
-    given: Integers  # (P, K, W): the counts of a single state
-    pairs: NDArray[np.int32]  # (K, K): the index of a pair of neighbours; -1 if they never occur
-    # (L, W, W): which states may follow each other. If L is 0, states are labels and all may.
-    fits: NDArray[np.bool_]
-    moved: Integers  # (P, L, W, W): the counts of two neighbours
-
-
-class TruthTables(ABC):
+class TruthTables(CountingTables, ABC):
     """What a loss counts in labellings over one set of labels, for any truth.
 
     Attributes
@@ -84,10 +64,8 @@ class TruthTables(ABC):
     """
 
     def __init__(self, recipe: Loss, statistics: tuple[str, ...], tables: KindTables) -> None:
-        self.recipe, self.statistics, self.tables = recipe, statistics, tables
-        self.losses = LossTables(statistics, self.bound)
-        self._skeletons: dict[tuple[int, bool], native.Skeleton] = {}
-        self._shapes: dict[Any, tuple[Statistic, ...]] = {}  # by the shapes of models
+        super().__init__(statistics, tables)
+        self.recipe, self.losses = recipe, LossTables(statistics, self.bound)
 
     @abstractmethod
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
@@ -99,11 +77,6 @@ class TruthTables(ABC):
     @abstractmethod
     def bound(self, truth: Integers) -> Loss:
         """Return the loss bound to a truth given as numbers."""
-
-    @cached_property
-    def compiled(self) -> native.TruthTables:
-        """The tables as a native object."""
-        return native.TruthTables(*self.tables)
 
     def truths(
         self,
@@ -140,50 +113,6 @@ class TruthTables(ABC):
     def bytes_at_most(self, length: int) -> int:
         """Return the most memory that the losses of all tallies of one truth take while they are computed."""
         return self.losses.bytes_at_most(length)
-
-    @property
-    def linked(self) -> bool:
-        """Whether it looks at neighbours on chains, with states of its own."""
-        return len(self.tables.fits) > 0
-
-    def suits(self, model: Model) -> bool:
-        """Whether it can count on a model of the labels."""
-        return not self.linked or model.key[1:] == _chain_key(len(model))
-
-    def chain(self, length: int, counting: bool) -> native.Skeleton:
-        """Return the program of a chain of some length, with the statistics or without."""
-        found = self._skeletons.get((length, counting))
-        if found is None:
-            states = self.tables.labels.shape[1]
-            model = Model.chain(np.zeros((length, states)), np.zeros((states, states)))
-            found = skeleton(model, self.shapes(model) if counting else [])
-            self._skeletons[length, counting] = found
-        return found
-
-    def shapes(self, model: Model) -> tuple[Statistic, ...]:
-        """Return statistics with the scopes of the tables that count nothing; they are cached."""
-        found = self._shapes.get(model.key)
-        if found is None:
-            if len(self._shapes) >= _KEPT:
-                self._shapes.clear()
-            found = self._shapes[model.key] = self._shaped(model)
-        return found
-
-    def _shaped(self, model: Model) -> tuple[Statistic, ...]:
-        scopes, key = unary_scopes(len(model))
-        states = self.tables.labels.shape[1]
-        blocks = [Block(scopes, np.zeros((1, states), dtype=np.int64), key)]
-        if self.linked:  # only on chains, whose last block is that of neighbours
-            blocks += [b.with_tables(np.zeros((1, states, states), dtype=np.int64)) for b in model.blocks[1:]]
-        return tuple(
-            Statistic.from_blocks(blocks, name, None, model.cardinalities, 1) for name in self.statistics
-        )
-
-
-@lru_cache(maxsize=1024)
-def _chain_key(length: int) -> tuple[bytes, ...]:
-    """Return the key shared by all chains of a length."""
-    return Model.chain(np.zeros((length, 1)), np.zeros((1, 1))).key[1:]
 
 
 class PositionTables(TruthTables):

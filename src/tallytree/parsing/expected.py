@@ -37,17 +37,22 @@ class Expectations(NamedTuple):
 
 def expectations_of(compiled: Compiled, counts: StepCounts) -> Expectations:
     """Convert expected steps to expectations, for a grammar without levels."""
-    grammar, (tags, rules, chains) = compiled.grammar, counts
-    words = len(tags)
-    constituents = np.zeros((words + 1, words + 1, len(grammar.labels)))
+    tags, rules, chains = counts
+    unary = np.zeros(len(compiled.grammar.unary))
+    np.add.at(unary, compiled.path_rules, chains.sum(axis=1)[compiled.path_chains])
+    return Expectations(constituents_of(compiled, counts), rules, unary, tags)
+
+
+def constituents_of(compiled: Compiled, counts: StepCounts) -> NDArray[np.float64]:
+    """Return the expected constituents alone, ``[start][end][label]``."""
+    words = len(counts[0])
+    constituents = np.zeros((words + 1, words + 1, len(compiled.grammar.labels)))
     starts, ends = spans(words)
     labels = compiled.counts[:, :, 0]
     bags, chosen = np.nonzero(labels)
-    often = compiled.gather(chains, words)[bags] * labels[bags, chosen, None]
+    often = compiled.gather(counts[2], words)[bags] * labels[bags, chosen, None]
     constituents[starts, ends] = row_sums(often, chosen, labels.shape[1]).T
-    unary = np.zeros(len(grammar.unary))
-    np.add.at(unary, compiled.path_rules, chains.sum(axis=1)[compiled.path_chains])
-    return Expectations(constituents, rules, unary, tags)
+    return constituents
 
 
 def bracket_gains(compiled: Compiled, counts: StepCounts, penalty: float) -> NDArray[np.float64]:

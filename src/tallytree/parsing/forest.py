@@ -125,6 +125,15 @@ class Forest:
         other.__dict__.update(self.__dict__, scores=scores)  # the layout is the same
         return other
 
+    def with_span_scores(self, span_scores: ArrayLike) -> Forest:
+        """Return the same trees with `span_scores` added, as in the constructor.
+
+        Forests of one length share everything but these.
+        """
+        added = self._bag_scores(self._anchored(span_scores, "span_scores", len(self.grammar.labels)))
+        chains = read_only(np.ascontiguousarray(self.scores.chains + added))
+        return self.rescored(Scores(self.scores.words, self.scores.rules, chains))
+
     # --- methods without statistics -----------------------------------------------------------------------
 
     @cached_property

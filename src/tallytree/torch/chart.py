@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.parsing.expected import expectations_of
+from tallytree.parsing.expected import constituents_of
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import Parse
@@ -38,6 +38,12 @@ def _grammar(labels: tuple[str, ...]) -> Grammar:
         root=_SPAN,
         max_chain=1,
     )
+
+
+@lru_cache(maxsize=256)
+def _forest(labels: tuple[str, ...], length: int) -> Forest:
+    """Return the forest of all binary trees over some number of words, without scores."""
+    return Forest(_grammar(labels), [_LETTER] * length)
 
 
 class Chart(Structured):
@@ -96,11 +102,21 @@ class Chart(Structured):
         """``log Σ exp F(tree)`` of each sentence, of shape (B,), with gradient."""
 
         def evaluate() -> tuple[Tensor, Shares]:
-            sums = [_summed(forest) for forest in self.subjects()]
-            values = torch.tensor([value for value, _ in sums], dtype=torch.float64)
-            return values, lambda gain: [self._gathered(gain.tolist(), [slopes for _, slopes in sums])]
+            values = torch.tensor([value for value, _ in self._sums], dtype=torch.float64)
+            return values, lambda gain: [self._gathered(gain.tolist(), [slopes for _, slopes in self._sums])]
 
         return attached(evaluate, self.scores)
+
+    @cached_property
+    def _sums(self) -> list[tuple[float, Any]]:
+        """The log-partition of each sentence and its derivatives."""
+        return [_summed(forest) for forest in self.subjects()]
+
+    @cached_property
+    @eager
+    def _slopes(self) -> tuple[Tensor, ...]:
+        slopes = self._gathered([1.0] * len(self._sums), [slopes for _, slopes in self._sums])
+        return (slopes.to(self.device, self.scores.dtype),)
 
     def _gathered(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
         """Return derivatives with respect to scores, from those of each sentence's forest."""
@@ -250,7 +266,7 @@ class Chart(Structured):
         for table, length in zip(scores, self.lengths.tolist(), strict=True):
             spans = np.zeros((length + 1, length + 1, len(self.labels)))
             spans[:-1, 1:][..., self._order] = table[:length, :length]
-            forests.append(Forest(self._rules, [_LETTER] * length, span_scores=spans))
+            forests.append(_forest(self.labels, length).with_span_scores(spans))
         return forests
 
     @property
@@ -260,10 +276,10 @@ class Chart(Structured):
 
     def _written(self, answer: Any, number: int) -> Tensor:
         tree = answer.tree if isinstance(answer, Parse) else answer
-        ones = torch.zeros(self._full_shape[1:], dtype=torch.int64)
+        ones = np.zeros(self._full_shape[1:], dtype=np.int64)
         for label, start, end in tree.constituents():
             ones[start, end - 1, self.labels.index(label)] = 1
-        return ones.view(self.event_shape)
+        return torch.from_numpy(ones).view(self.event_shape)
 
     def _counted(self, labels: Tensor, number: int, statistics: tuple[Any, ...]) -> list[int]:
         tree = self._read(labels.reshape(self._full_shape[1:]), int(self.lengths[number]))
@@ -281,4 +297,4 @@ def _summed(forest: Forest) -> tuple[float, Any]:
     except InfeasibleError:
         size = len(forest) + 1
         return -np.inf, np.zeros((size, size, len(forest.grammar.labels)))
-    return value, expectations_of(forest.compiled, counts).constituents
+    return value, constituents_of(forest.compiled, counts)
