@@ -12,6 +12,7 @@ bool TalliedChain::take(const BatchItem &item, Objective objective, double memor
     const bool known =
         objective == Objective::SoftmaxMargin || objective == Objective::Risk || objective == Objective::Evidence;
     if (!known || !item.truth || !item.losses || !item.truth.fold.empty() || item.truth.unary != 0) return false;
+    if (item.scores.empty()) return false;  // a model without variables
     const auto &tables = item.truth.tables();
     const auto &scopes = item.skeleton->score_scopes.blocks;
     item_ = &item;

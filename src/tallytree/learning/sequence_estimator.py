@@ -13,7 +13,7 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -57,17 +57,8 @@ class SequenceEstimator(StructuredEstimator):
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
         rows = list(of_each(self._read(X), self.encoder_.rows))
-        self._check_lengths([matrix.shape[0] for matrix in rows], truths)
+        check_lengths([matrix.shape[0] for matrix in rows], truths)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
-
-    @staticmethod
-    def _check_lengths(lengths: Sequence[int], truths: list[Any]) -> None:
-        for number, (length, truth) in enumerate(zip(lengths, truths, strict=True)):
-            if length != len(truth):
-                raise ModelError(
-                    f"example {number} has {length} positions but {len(truth)} labels; each position "
-                    "needs one"
-                )
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):
