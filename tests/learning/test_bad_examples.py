@@ -62,6 +62,18 @@ def test_labels_that_were_not_learned(estimator, X):
 
 
 @pytest.mark.parametrize(
+    "estimator",
+    [*crfs(SequenceCRF, "chunk-f1")[1:], SequenceSVM("chunk-f1"), SequenceSVM("chunk-f1", scaling="slack")],
+)
+def test_labels_that_are_no_parts_of_chunks(estimator):
+    with pytest.raises(tt.ModelError, match="example 1: 'Q' is not a label of the BIO scheme"):
+        estimator.fit(SENTENCES, with_second(["O", "Q", "O"]))
+    fitted = estimator.fit(SENTENCES, LABELS)
+    with pytest.raises(tt.ModelError, match="example 1: 'Q' is not a label of the BIO scheme"):
+        fitted.score(SENTENCES, with_second(["O", "Q", "O"]))
+
+
+@pytest.mark.parametrize(
     ("estimator", "X", "y"),
     [(*pair, LABELS) for pair in BOTH if not isinstance(pair[0], (SequenceSVM, GraphSVM))]
     + [(one, ["fish eat fish", "fish swim"], TREES) for one in OF_TREES[:-1]],

@@ -57,7 +57,7 @@ class StructuredCRF(StructuredEstimator):
     gradient_norm_: float
 
     def _first_objective(self, problem: Any, importance: Floats) -> Objective:
-        """Return the objective that is minimised first if the given one is not convex, or takes far longer."""
+        """Return the objective to minimise first if the given one is not convex, or takes far longer."""
         return self._objective(problem, "likelihood", importance)
 
     @property
