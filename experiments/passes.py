@@ -79,7 +79,8 @@ def peak() -> float:
 
 
 def run(options: Options) -> None:
-    print(f"\n## One pass over CoNLL-2000: the difference between {MORE} and {FEW} passes\n")
+    many = options.sentences or "all"
+    print(f"\n## One pass over {many} sentences of CoNLL-2000: the difference of {MORE} and {FEW} passes\n")
     print("| | seconds | processor seconds | memory MB |")
     print("| --- | ---: | ---: | ---: |")
     corpus = conll_2000(options.conll, options.sentences)
