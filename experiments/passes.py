@@ -22,7 +22,7 @@ HAMMING, TOKENS, CHUNKS = (
     tt.losses.FBeta(background="O"),
     tt.losses.ChunkFBeta(),
 )
-FEW, MORE = 1, 3
+FEW, MORE = 2, 10
 EstimatorFactory = Callable[[int], Any]
 Cost = tuple[float, float, float]
 
