@@ -15,6 +15,7 @@ from data import Corpus, conll_2000
 from options import Options
 from probabilities import Contestant, decoded
 from results import Rows, counts, interval, measure, ranged
+from tables import shown
 
 from tallytree.learning import SequenceCRF, SequenceSVM
 
@@ -42,22 +43,37 @@ def tried(contestant: Contestant, value: float, corpus: Corpus) -> float:
     return measure(counts(y, fitted.predict(X)), 1.0)
 
 
+def judged(contestant: Contestant, corpus: Corpus) -> tuple[float, str]:
+    """Return the best setting, and all of them with their F1, the best one in bold."""
+    scores = {value: tried(contestant, value, corpus) for value in contestant.grid}
+    best = max(scores, key=lambda value: scores[value])
+
+    def told(value: float) -> str:
+        setting = f"`{contestant.setting}={value:g}`"
+        return f"{f'**{setting}**' if value == best else setting} {scores[value]:.2f}"
+
+    return best, ", ".join(map(told, scores))
+
+
 def run(options: Options) -> None:
     corpus = conll_2000(options.conll, options.sentences)
     base: Rows | None = None
-    print("\n| all sentences | setting | decoder | F1 | beside crfsuite | CPU seconds |")
+    print(
+        "\n| | settings and their F1 on training sentences | decoder | F1 | difference from crfsuite "
+        "| CPU seconds |"
+    )
     print("| --- | --- | --- | ---: | ---: | ---: |")
     for contestant in contestants():
         if not options.wants(contestant.name):
             continue
-        best = max(contestant.grid, key=lambda value: tried(contestant, value, corpus))
+        best, settings = judged(contestant, corpus)
         started = time.process_time()
         fitted = contestant.make(**{contestant.setting: best})
         fitted.fit(corpus.train_features, corpus.train_labels)
-        seconds = time.process_time() - started
+        seconds = f"{time.process_time() - started:.0f}"
         for name, rows in decoded(fitted, corpus).items():
             base = rows if base is None else base
-            told = "" if rows is base else ranged(interval([rows], [base], 1.0))
-            setting = f"{contestant.setting}={best:g}"
-            cells = contestant.name, setting, name, f"{measure(rows, 1.0):.2f}", told, f"{seconds:.0f}"
+            apart = "" if rows is base else ranged(interval([rows], [base], 1.0))
+            cells = contestant.name, settings, shown(name), f"{measure(rows, 1.0):.2f}", apart, seconds
             print(f"| {' | '.join(cells)} |", flush=True)
+            settings = seconds = ""

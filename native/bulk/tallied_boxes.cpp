@@ -18,6 +18,7 @@ bool TalliedChain::suits(const BatchItem &item) const {
 bool TalliedChain::take(const BatchItem &item, const TallyQuestion &question, double memory_limit) {
     question_ = question;
     if (!suits(item)) return false;
+    if (item.scores.empty()) return false;  // a model without variables
     const auto &tables = item.truth.tables();
     const auto &scopes = item.skeleton->score_scopes.blocks;
     item_ = &item;

@@ -340,3 +340,10 @@ def test_an_interrupt_on_the_way_to_the_risk_keeps_the_weights_of_the_likelihood
         crf.fit(X, y)
     assert crf.interrupted_
     assert len(crf.predict(X)) == 8
+
+
+def test_losses_that_need_tables_start_from_the_likelihood():
+    X, y = corpus(8)
+    for loss, starts in (("hamming", False), (tt.losses.FBeta(background="D"), True)):
+        history = SequenceCRF(loss, objective="softmax-margin", c2=0.01, tolerance=1e-3).fit(X, y).history_
+        assert (history[0].primal < 1.5 * history[-1].primal) == starts

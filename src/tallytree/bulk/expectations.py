@@ -131,7 +131,7 @@ def objective_of_chains(
             "positions, nodes or chunks"
         )
     weights = _importance(importance, len(chains.lengths))
-    if objective == "softmax-margin" and (added := _folded(chains.lengths, tables, truths)) is not None:
+    if objective == "softmax-margin" and (added := folded_losses(chains.lengths, tables, truths)) is not None:
         constants, by_label = added
         emissions = chains.emissions + margin * by_label
         found = sum_chains(chains._replace(emissions=emissions), weights, threads)
@@ -233,7 +233,9 @@ def risks_of_tables(
     return values
 
 
-def _folded(lengths: Sequence[int], tables: TruthTables, truths: Integers) -> tuple[Floats, Floats] | None:
+def folded_losses(
+    lengths: Sequence[int], tables: TruthTables, truths: Integers
+) -> tuple[Floats, Floats] | None:
     """Return linear losses as a number for each chain and one for each label at each position, or None."""
     kinds, sizes = tables.kinds(truths, lengths)
     lines = [one.line for one in tables.losses.each(truths, lengths, sizes, "margin")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from tallytree.errors import ModelError
@@ -17,3 +17,12 @@ def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "examp
             yield get(example)
         except ModelError as error:
             raise ModelError(f"{kind} {number}: {error}") from None
+
+
+def check_lengths(lengths: Iterable[int], truths: Sequence[Any], noun: str = "position") -> None:
+    """Raise an error unless every example has as many labels as positions, or nodes."""
+    for number, (length, truth) in enumerate(zip(lengths, truths, strict=True)):
+        if length != len(truth):
+            raise ModelError(
+                f"example {number} has {length} {noun}s but {len(truth)} labels; each {noun} needs one"
+            )

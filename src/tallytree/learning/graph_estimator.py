@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallytree.errors import ModelError
+from tallytree.learning.examples import check_lengths
 from tallytree.learning.graphs import Graph, GraphProblem
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.losses import Loss
@@ -22,6 +23,7 @@ class GraphEstimator(StructuredEstimator):
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> GraphProblem:
         self._check(X)
+        check_lengths([graph.nodes.shape[0] for graph in X], truths, "node")
         return GraphProblem(X, truths, self.labels_.count, loss, self.labels_.names)
 
     def _models(self, X: Sequence[Any]) -> list[Model]:

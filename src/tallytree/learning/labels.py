@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import ModelError
+from tallytree.learning.examples import of_each
 from tallytree.learning.planes import Integers
 
 
@@ -34,22 +35,21 @@ class Labels:
     @classmethod
     def of(cls, labellings: Iterable[Any]) -> Labels:
         """Return the labels that occur in some labellings."""
-        found = {label for labelling in labellings for label in _flat(labelling)}
+        found: dict[Any, None] = {}  # in the order of their first occurrence
+
+        def note(labelling: Any) -> None:
+            for label in _flat(labelling):
+                if label not in found:
+                    _check(label, next(iter(found), label))
+                    found[label] = None
+
+        for _ in of_each(labellings, note):
+            pass
         if not found:
             raise ModelError("all labellings are empty, so there is nothing to learn")
         if all(isinstance(label, str) for label in found):
             return cls(tuple(sorted(found)), len(found))
-        if all(isinstance(label, int) for label in found) and min(found) >= 0:
-            return cls(None, int(max(found)) + 1)
-        odd = next(
-            (
-                one
-                for one in found
-                if not isinstance(one, (str, int)) or (not isinstance(one, str) and one < 0)
-            ),
-            "strings and numbers",
-        )
-        raise ModelError(f"labels must be all strings, or all non-negative integers; got {odd!r}")
+        return cls(None, int(max(found)) + 1)
 
     @property
     def classes(self) -> np.ndarray:
@@ -66,6 +66,15 @@ class Labels:
             return np.array([numbers[label] for label in flat], dtype=np.int64)
         except KeyError as error:
             raise ModelError(f"label {error.args[0]!r} was not in the first fit") from None
+
+
+def _check(label: Any, first: Any) -> None:
+    """Raise an error for what is not a label, or not of the kind of the first one."""
+    of_one_kind = isinstance(label, str) == isinstance(first, str)
+    if of_one_kind and (isinstance(label, str) or (isinstance(label, int) and label >= 0)):
+        return
+    wrong = repr(label) if of_one_kind or not isinstance(label, (str, int)) else f"{label!r} after {first!r}"
+    raise ModelError(f"labels must be all strings, or all non-negative integers; got {wrong}")
 
 
 def _flat(labelling: Any) -> list[Any]:

@@ -22,8 +22,9 @@ from scipy import sparse
 
 from tallytree.bulk.chain_sums import ChainSums
 from tallytree.bulk.chains import Chains
+from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.counted import Counts, evidence_of_counts
-from tallytree.bulk.expectations import SparseRows, objective_of_chains, sum_chains
+from tallytree.bulk.expectations import SparseRows, folded_losses, objective_of_chains, sum_chains
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.sequences import SequenceProblem
@@ -72,6 +73,11 @@ class Objective(ABC):
     def convex(self) -> bool:
         """Whether a small gradient proves that the optimum is close."""
         return self.kind != "risk"
+
+    @property
+    def tallied(self) -> bool:
+        """Whether it is computed from tables of tallies, which takes far longer than the likelihood."""
+        return self.kind != "likelihood"
 
 
 class SequenceObjective(Objective):
@@ -162,6 +168,14 @@ class SequenceObjective(Objective):
         scores = rows.times(table.reshape(-1, self._labels), self.threads)
         names = None if self._names is None else tuple(self._names)
         return Chains(scores, links.reshape(self._labels, self._labels), lengths, names)
+
+    @property
+    def tallied(self) -> bool:
+        """Whether it is computed from tables of tallies; linear losses are added to the scores instead."""
+        if self.kind != "softmax-margin":
+            return super().tallied
+        tables = truth_tables(self._loss, self._labels, self._names)
+        return tables is not None and folded_losses(self._lengths, tables, self._truths) is None
 
     @property
     def features(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tallytree.learning.examples import of_each
 from tallytree.losses import (
     FBeta,
     HammingDistance,
@@ -56,13 +57,14 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
     CorpusScore(precision=0.5, recall=1.0, f=0.6666666666666666)
     """
     recipe = FBeta(background="O") if loss is None else loss
-    right = found = wanted = 0
-    for truth, prediction in zip(truths, predictions, strict=True):
-        bound = recipe.against(list(_flat(truth)))
-        nodes = bound.nodes(list(_flat(prediction)))
-        right += (nodes & bound.gold).total()
-        found += nodes.total()
-        wanted += bound.gold.total()
+
+    def counted(pair: tuple[Any, Any]) -> tuple[int, int, int]:
+        bound = recipe.against(list(_flat(pair[0])))
+        nodes = bound.nodes(list(_flat(pair[1])))
+        return (nodes & bound.gold).total(), nodes.total(), bound.gold.total()
+
+    each = list(of_each(zip(truths, predictions, strict=True), counted))
+    right, found, wanted = map(sum, zip(*each, strict=True)) if each else (0, 0, 0)
     square = recipe.beta**2
     return CorpusScore(
         right / found if found else float(not wanted),

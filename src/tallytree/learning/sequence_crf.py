@@ -14,7 +14,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import check_lengths, of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
@@ -257,7 +257,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         chains, labels = self._chains(X), self._truths(X, y)
-        self._check_lengths(chains.lengths, labels)
+        check_lengths(chains.lengths, labels)
         chosen = self._recipe() if loss is None else as_loss(loss)
         return expected_losses(chains, chosen, np.concatenate(labels), self._threads)
 
@@ -266,6 +266,6 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         check_is_fitted(self, "weights_")
         self._check_examples(X, y)
         chains, truths = self._chains(X), self._truths(X, y)
-        self._check_lengths(chains.lengths, truths)
+        check_lengths(chains.lengths, truths)
         found = sum_chains(chains, threads=self._threads)
         return float(np.mean(found.values - chains.scores(np.concatenate(truths))))

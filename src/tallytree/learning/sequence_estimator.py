@@ -13,13 +13,14 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.templates import WindowFeatures
-from tallytree.losses import Loss
+from tallytree.losses import ChunkFBeta, Loss
 from tallytree.model.model import Model
+from tallytree.transducers.chunks import tag_of
 
 
 class SequenceEstimator(StructuredEstimator):
@@ -57,17 +58,22 @@ class SequenceEstimator(StructuredEstimator):
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
         rows = list(of_each(self._read(X), self.encoder_.rows))
-        self._check_lengths([matrix.shape[0] for matrix in rows], truths)
+        check_lengths([matrix.shape[0] for matrix in rows], truths)
+        if isinstance(loss, ChunkFBeta):
+            self._check_tags(truths, loss)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
 
-    @staticmethod
-    def _check_lengths(lengths: Sequence[int], truths: list[Any]) -> None:
-        for number, (length, truth) in enumerate(zip(lengths, truths, strict=True)):
-            if length != len(truth):
-                raise ModelError(
-                    f"example {number} has {length} positions but {len(truth)} labels; each position "
-                    "needs one"
-                )
+    def _check_tags(self, truths: list[Any], loss: ChunkFBeta) -> None:
+        """Raise an error for the first example with a label that is not part of the loss's scheme."""
+        names, known = self.labels_.classes.tolist(), set[int]()
+
+        def read(truth: Integers) -> None:
+            for label in set(truth.tolist()) - known:
+                tag_of(names[label], loss.scheme, loss.background)
+                known.add(label)
+
+        for _ in of_each(truths, read):
+            pass
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):

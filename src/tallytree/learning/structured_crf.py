@@ -57,7 +57,7 @@ class StructuredCRF(StructuredEstimator):
     gradient_norm_: float
 
     def _first_objective(self, problem: Any, importance: Floats) -> Objective:
-        """Return the objective that is minimised first if the given one is not convex."""
+        """Return the objective to minimise first if the given one is not convex, or takes far longer."""
         return self._objective(problem, "likelihood", importance)
 
     @property
@@ -129,7 +129,7 @@ class StructuredCRF(StructuredEstimator):
         going_on: bool,
         options: RunOptions,
     ) -> Floats:
-        """Return the initial weights: of the last fit, for expected losses of the likelihood, or 0."""
+        """Return the initial weights: of the last fit, for tables of tallies of the likelihood, or 0."""
         if going_on:
             if len(self.weights_) != problem.dimension:
                 raise ModelError(
@@ -138,7 +138,7 @@ class StructuredCRF(StructuredEstimator):
                 )
             return objective.gathered(self.weights_)
         start = np.zeros(objective.dimension)
-        if objective.convex:
+        if objective.convex and not objective.tallied:
             return start
         likelihood = self._first_objective(problem, importance)
         rough = replace(options, tolerance=max(options.tolerance, 0.01), checkpoint=None)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.learning.decoding import Decoder, named_example
+from tallytree.learning.examples import of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.tree_features import TreeFeatures
@@ -56,15 +57,13 @@ class TreeEstimator(StructuredEstimator):
         self.labels_ = Labels(counted.grammar.labels, len(counted.grammar.labels))
 
     def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Tree]:
-        for number, (words, tree) in enumerate(zip(X, y, strict=True)):
+        for number, (words, tree) in enumerate(zip(of_each(X, _words), y, strict=True)):
             if not isinstance(tree, Tree):
                 raise ModelError(
                     f"example {number}: y has trees, as tallytree.parsing.parse_tree returns; got {tree!r}"
                 )
-            if _words(words) != tree.words:
-                raise ModelError(
-                    f"example {number} has the words {_words(words)}, but its tree is over {tree.words}"
-                )
+            if words != tree.words:
+                raise ModelError(f"example {number} has the words {words}, but its tree is over {tree.words}")
         return list(y)
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TreeProblem:
@@ -119,7 +118,7 @@ class TreeEstimator(StructuredEstimator):
                 return _decoded(decoder, next(self._models([words])), where)
 
         with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
-            return list(pool.map(predicted, count(), X))
+            return list(pool.map(predicted, count(), of_each(X, _words)))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""

@@ -49,7 +49,11 @@ def importance_of(
 def _given(sample_weight: ArrayLike | None, count: int) -> Floats:
     if sample_weight is None:
         return np.ones(count)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        odd = next(one for one in np.ravel(np.asarray(sample_weight, dtype=object)) if not _is_number(one))
+        raise ModelError(f"sample_weight must be numbers, got {odd!r}") from None
     if weights.shape != (count,):
         raise ModelError(f"sample_weight has shape {weights.shape}, but there are {count} examples")
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
@@ -58,6 +62,14 @@ def _given(sample_weight: ArrayLike | None, count: int) -> Floats:
             f"the weight of example {wrong[0]} is {weights[wrong[0]]}, but weights must be non-negative"
         )
     return weights
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _named(class_weight: Any, labels: Labels) -> Floats:
