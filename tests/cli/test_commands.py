@@ -248,6 +248,27 @@ def test_convert(files, capsys):
     assert read_problem("out.txt").solve().value == 8.5
 
 
+def test_convert_takes_its_output_as_an_option(files, capsys):
+    said(capsys, "convert", "week.uai", "a.json")
+    for options in (("-o", "b.json", "week.uai"), ("week.uai", "--output", "b.json")):
+        Path("b.json").unlink(missing_ok=True)
+        said(capsys, "convert", *options)
+        assert Path("b.json").read_bytes() == Path("a.json").read_bytes()
+    assert said(capsys, "convert", "week.uai", "-o", "-", "--to", "json") == Path("a.json").read_text()
+    told = json.loads(said(capsys, "convert", "week.uai", "-o", "w.uai", "--json"))
+    assert told == {"output": "w.uai", "format": "uai"}
+    for arguments, error in [
+        (("week.uai",), "give the file to write: tallytree convert FILE OUTPUT, or -o OUTPUT"),
+        (("week.uai", "c.json", "-o", "d.json"), "the output is given twice: c.json and -o d.json"),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            run("convert", *arguments)
+        assert stopped.value.code == Exit.USAGE
+        assert error in capsys.readouterr().err
+    assert not Path("c.json").exists()
+    assert not Path("d.json").exists()
+
+
 def test_what_is_written_can_go_to_standard_output(files, capsys):
     out = said(capsys, "convert", "week.uai", "-", "--to", "json")
     assert read_problem(Source("out", out.encode())).solve().score == 9.0
