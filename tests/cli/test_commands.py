@@ -112,7 +112,9 @@ def test_grids_are_shown_as_grids(files, capsys):
 
 
 def test_plan(files, capsys):
-    assert said(capsys, "plan", "week.json").startswith("solve: plan for 7 variables and 1 statistic (wet)\n")
+    lines = said(capsys, "plan", "week.json")
+    assert lines.startswith("solve: plan for 7 variables and 1 statistic (wet)\n")
+    assert "; --strategy auto computes the table\n" in lines
     plan = json.loads(said(capsys, "plan", "week.json", "--json"))
     assert plan["width"] == 1
     assert sorted(plan["order"]) == list(range(7))
