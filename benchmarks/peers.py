@@ -46,9 +46,8 @@ Peers = dict[str, Callable[[float], peer_times.Outcome]]
 def of_case(case: str, m: int) -> tuple[dict[str, Callable[[], object]], Peers]:
     """Return who solves a case in this process, and who in one of its own."""
     end = cases.make(case, m)
-    best = end.problem.objective(yardstick("dp").solve(end.problem))
-    for labelling in (end.run().assignment, by_hand.solve(end.problem)):
-        assert abs(end.problem.objective(labelling) - best) <= 1e-9 * max(1.0, abs(best))
+    assert end_to_end.as_good(end, end.run().assignment)
+    assert end_to_end.as_good(end, by_hand.solve(end.problem))
     peers: Peers = {
         NAMES[solver]: partial(peer_times.solve, case, m, solver) for solver in peer_times.available()
     }

@@ -1,8 +1,10 @@
 """Benchmarks are not timed here, but what they reach into has to be there."""
 
+import importlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tallytree as tt
@@ -11,18 +13,18 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def phases(monkeypatch):
+def benchmark(monkeypatch):
+    """Import a file of the benchmarks, and forget it afterwards."""
     monkeypatch.syspath_prepend(str(FOLDER))
     before = set(sys.modules)
-    import phases
-
-    yield phases
+    yield importlib.import_module
     for name in set(sys.modules) - before:
         if (FOLDER / f"{name}.py").is_file():
             del sys.modules[name]
 
 
-def test_the_phases_of_a_call_are_clocked(phases):
+def test_the_phases_of_a_call_are_clocked(benchmark):
+    phases = benchmark("phases")
     model = tt.Model.chain([[0.0, 1.0]] * 5, [[0.0, 0.0]] * 2)
     with phases.clocks() as spent:
         phases.forget()
@@ -33,3 +35,17 @@ def test_the_phases_of_a_call_are_clocked(phases):
         "decode",
         "certify",
     }
+
+
+@pytest.mark.parametrize(
+    "case, size",
+    [("B1", 12), ("B2", 7), ("B3", 5), ("B4", 6), ("B5", 9), ("B6", 20), ("B7grid", 4), ("B7chain", 9)],
+)
+def test_labellings_of_the_cases_are_compared_with_those_of_c(benchmark, case, size):
+    cases, end_to_end = benchmark("cases"), benchmark("end_to_end")
+    if benchmark("common").yardstick("dp") is None:
+        pytest.skip("../shared/limit is not there")
+    end = cases.make(case, size)
+    best = end.run().assignment
+    assert end_to_end.as_good(end, best)
+    assert not end_to_end.as_good(end, np.zeros_like(best)) or not best.any()
