@@ -37,9 +37,11 @@ def environment(python: str | Path, folder: Path, *packages: str | Path) -> Path
 
 def wheel_for(python: str, source: Path, tools: Path, place: Path) -> Path:
     """Build a wheel from the sdist, and give it the tag of the oldest C library that it runs on."""
-    plain = place / "plain"
-    shutil.rmtree(plain, ignore_errors=True)
-    ran(python, "-m", "pip", "--disable-pip-version-check", "wheel", "-qq", "--no-deps", "-w", plain, source)
+    plain, builder = place / "plain", place / "builder"
+    for folder in (plain, builder):
+        shutil.rmtree(folder, ignore_errors=True)
+    inside = environment(python, builder)  # with pip, which the Pythons of Debian do not have
+    ran(inside, "-m", "pip", "--disable-pip-version-check", "wheel", "-qq", "--no-deps", "-w", plain, source)
     (built,) = plain.glob("*.whl")
     repaired = place / "repaired"
     shutil.rmtree(repaired, ignore_errors=True)

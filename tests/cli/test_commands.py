@@ -112,7 +112,9 @@ def test_grids_are_shown_as_grids(files, capsys):
 
 
 def test_plan(files, capsys):
-    assert said(capsys, "plan", "week.json").startswith("solve: plan for 7 variables and 1 statistic (wet)\n")
+    lines = said(capsys, "plan", "week.json")
+    assert lines.startswith("solve: plan for 7 variables and 1 statistic (wet)\n")
+    assert "; --strategy auto computes the table\n" in lines
     plan = json.loads(said(capsys, "plan", "week.json", "--json"))
     assert plan["width"] == 1
     assert sorted(plan["order"]) == list(range(7))
@@ -246,6 +248,27 @@ def test_convert(files, capsys):
     assert "can only hold a model" in capsys.readouterr().err
     said(capsys, "convert", "week.json", "out.txt", "--to", "json")
     assert read_problem("out.txt").solve().value == 8.5
+
+
+def test_convert_takes_its_output_as_an_option(files, capsys):
+    said(capsys, "convert", "week.uai", "a.json")
+    for options in (("-o", "b.json", "week.uai"), ("week.uai", "--output", "b.json")):
+        Path("b.json").unlink(missing_ok=True)
+        said(capsys, "convert", *options)
+        assert Path("b.json").read_bytes() == Path("a.json").read_bytes()
+    assert said(capsys, "convert", "week.uai", "-o", "-", "--to", "json") == Path("a.json").read_text()
+    told = json.loads(said(capsys, "convert", "week.uai", "-o", "w.uai", "--json"))
+    assert told == {"output": "w.uai", "format": "uai"}
+    for arguments, error in [
+        (("week.uai",), "give the file to write: tallytree convert FILE OUTPUT, or -o OUTPUT"),
+        (("week.uai", "c.json", "-o", "d.json"), "the output is given twice: c.json and -o d.json"),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            run("convert", *arguments)
+        assert stopped.value.code == Exit.USAGE
+        assert error in capsys.readouterr().err
+    assert not Path("c.json").exists()
+    assert not Path("d.json").exists()
 
 
 def test_what_is_written_can_go_to_standard_output(files, capsys):

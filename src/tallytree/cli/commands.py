@@ -99,7 +99,7 @@ _EPILOG = f"""examples:
   tallytree solve model.uai --evidence model.evid --count ones=1 --where "ones <= 5"
   tallytree profile model.cfn --count ones=1
   cat model.uai | tallytree k-best - -k 10 --json
-  tallytree convert model.wcsp problem.json
+  tallytree convert model.wcsp -o problem.json
   tallytree train chunk train.txt -o chunker.npz --loss chunk-f1 --scaling slack
   tallytree chunk chunker.npz test.txt --score
 

@@ -81,10 +81,9 @@ def _profile_plan(
 
 
 def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[str]:
+    yield f"{command}: {visible_lines(in_options(str(found)))}"
     if isinstance(found, BudgetError):
-        yield f"{command}: {visible_lines(in_options(str(found)))}"
         return
-    yield f"{command}: {visible_lines(found)}"
     seconds = f"about {_seconds(speed.seconds(found))}"
     if found.search is not None:
         seconds += f" for the tables, {_seconds(speed.seconds(found.search))} by bounds"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import webbrowser
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +26,14 @@ def add(commands: Commands) -> None:
         "convert",
         _convert,
         "write a problem in another format",
-        "model.wcsp problem.json",
-        "- out.uai --format cfn",
-        "model.uai - --to json",
+        "model.wcsp -o problem.json",
+        "- -o out.uai --format cfn",
+        "model.uai -o - --to json",
     )
+    convert.set_defaults(usage_error=convert.error)
     input_options(convert)
-    convert.add_argument("output", help="the file to write, or - for standard output")
+    convert.add_argument("target", nargs="?", metavar="output", help="the file to write, as with -o")
+    _output_option(convert, "the file to write, or - for standard output")
     convert.add_argument("--to", choices=FORMATS, help="the format of the output (default: from its name)")
     convert.add_argument(
         "--decimals",
@@ -48,11 +50,8 @@ def add(commands: Commands) -> None:
     )
     input_options(explore)
     operations_option(explore)
-    explore.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="the page to write, or - for standard output (default: the file's name with .html)",
+    _output_option(
+        explore, "the page to write, or - for standard output (default: the file's name with .html)"
     )
     explore.add_argument("--title", help="the title of the page")
     explore.add_argument("--open", action="store_true", help="open the page in the browser")
@@ -60,7 +59,12 @@ def add(commands: Commands) -> None:
         json_option(one, "print what was written as JSON")
 
 
+def _output_option(command: ArgumentParser, about: str) -> None:
+    command.add_argument("-o", "--output", metavar="FILE", help=about)
+
+
 def _convert(options: Namespace) -> int:
+    options.output = _one_output(options)
     kind = options.to or format_of_path(options.output)
     if kind is None:
         raise ModelError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
@@ -73,6 +77,16 @@ def _convert(options: Namespace) -> int:
     elif scale is not None and not options.quiet:
         sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
+
+
+def _one_output(options: Namespace) -> str:
+    """Return the output, which is given with -o or after the file."""
+    given: list[str] = [name for name in (options.target, options.output) if name is not None]
+    if not given:
+        options.usage_error("give the file to write: tallytree convert FILE OUTPUT, or -o OUTPUT")
+    if len(given) > 1:
+        options.usage_error(f"the output is given twice: {given[0]} and -o {given[1]}")
+    return given[0]
 
 
 def _scale(scale: CostScale) -> str:

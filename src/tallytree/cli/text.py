@@ -46,6 +46,7 @@ _WORDS = {
     "memory_limit=": "--memory",
     "operation_limit": "--operations",
     "(order=)": "(--order)",
+    "strategy='auto'": "--strategy auto",
 }
 """Maps the names of the library to those of the command line."""
 
