@@ -10,7 +10,7 @@ from common import Row, interleaved, show
 
 import tallytree as tt
 from tallytree.answers.certificate import BEST, Claim
-from tallytree.answers.solution import Decoded, certified
+from tallytree.answers.solution import Certifier, Decoded
 from tallytree.solving import ask
 
 
@@ -39,11 +39,11 @@ def problems() -> dict[str, tuple[tt.Model, Sequence[Any]]]:
 def measure(model: tt.Model, statistics: Sequence[Any], budget: float) -> Row:
     plan = tt.plan(model, statistics)
     best = tt.profile(model, statistics, plan=plan).best()
-    query, found = ask(model, statistics), Decoded(best.assignment, best.score, best.tally)
+    query, found = ask(model, statistics), Decoded(best.assignment.ravel(), best.score, best.tally)
     times = interleaved(
         {
             "whole": lambda: tt.profile(model, statistics, plan=plan).best(),
-            "certificate": lambda: certified(query, found, plan, Claim(BEST)),
+            "certificate": lambda: Certifier(query, plan)(found, Claim(BEST)),
         },
         budget=budget,
     )

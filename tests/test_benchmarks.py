@@ -9,6 +9,7 @@ import pytest
 
 import tallytree as tt
 
+NEED_OTHERS = {"parsing_nltk", "peer_torch", "peer_uai"}  # run by interpreters that have other libraries
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -21,6 +22,12 @@ def benchmark(monkeypatch):
     for name in set(sys.modules) - before:
         if (FOLDER / f"{name}.py").is_file():
             del sys.modules[name]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_is_there(benchmark, path):
+    if path.stem not in NEED_OTHERS:
+        benchmark(path.stem)
 
 
 def test_the_phases_of_a_call_are_clocked(benchmark):

@@ -183,6 +183,7 @@ void bind_bounds(nb::module_ &m) {
     nb::class_<PyOutcome>(m, "BoundsOutcome")
         .def_prop_ro("finished", [](const PyOutcome &o) { return o.outcome.finished; })
         .def_prop_ro("ended", [](const PyOutcome &o) { return o.outcome.ended; })
+        .def_prop_ro("impossible", [](const PyOutcome &o) { return o.outcome.impossible; })
         .def_prop_ro("value", [](const PyOutcome &o) { return o.outcome.value; })
         .def_prop_ro("bound", [](const PyOutcome &o) { return o.outcome.bound; })
         .def_prop_ro("bands", [](const PyOutcome &o) { return o.outcome.bands; })

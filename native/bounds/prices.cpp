@@ -116,6 +116,48 @@ bool Search::dead(const Box &box, std::size_t from) const {
     return false;
 }
 
+// No labelling with a tally of the box scores more.
+double Search::highest_score(const Pass &pass, const Box &box) const {
+    double least = 0;
+    for (Index p = 0; p < statistics_; p++) {
+        const auto low = static_cast<double>(box.low[p]), high = static_cast<double>(box.high[p]);
+        least += std::min(pass.prices[p] * low, pass.prices[p] * high);
+    }
+    return pass.most - least;
+}
+
+// Whether one of the passes proves that no labelling has a tally of the box: it would score less than any can.
+bool Search::unreachable(const Box &box) const {
+    return std::ranges::any_of(
+        passes_, [&](const Pass &one) { return highest_score(one, box) < -tables_.magnitude() - 2 * tolerance(one); });
+}
+
+// From the tally of the box that the prices charge least to another: 0 for statistics that are in the box throughout.
+Prices Search::outside(const Box &box, const Prices &prices, const Tally &tally) const {
+    Prices gap{};
+    for (Index p = 0; p < statistics_; p++) {
+        const auto within = [&](const Pass &one) { return box.low[p] <= one.tally[p] && one.tally[p] <= box.high[p]; };
+        if (!std::ranges::all_of(passes_, within))
+            gap[p] = static_cast<double>(tally[p] - (prices[p] > 0 ? box.low[p] : box.high[p]));
+    }
+    return gap;
+}
+
+// If nothing allowed has been met yet, looks for prices so large that scores hardly matter, along the shortest way from
+// the tallies that were met to the box. They lead to tallies that are nearer, or prove that none is in the box.
+bool Search::separate(const Box &box) {
+    for (int round = 0; round < 24 && value_ == kNegativeInfinity && !spent(); round++) {
+        if (unreachable(box)) return false;
+        std::vector<Prices> slopes;
+        for (const Pass &one : passes_) slopes.push_back(outside(box, one.prices, one.tally));
+        const Prices way = proximal(std::vector<double>(slopes.size(), 0.0), slopes, 1);
+        const double length = inner(way, way);
+        if (!(length > 1e-9)) return true;
+        pass(plus({}, way, std::ldexp(tables_.magnitude() + scale_, 2 + round) / length));
+    }
+    return !(value_ == kNegativeInfinity && unreachable(box));
+}
+
 // Cuts off slices that are dead; false where nothing is left.
 bool Search::shrink(Box &box) {
     if (value_ == kNegativeInfinity) return true;
@@ -187,7 +229,7 @@ Search::Cut Search::cut(const Pass &pass, const Box &box) const {
 bool Search::descend(Box &box) {
     if (need_.least(aim(), {}, box).value == kInfinity) return false;  // nothing in it is allowed
     if (passes_.empty()) pass({});
-    return statistics_ == 1 ? chords(box) : bundle(box);
+    return (statistics_ == 1 ? chords(box) : bundle(box)) && separate(box);
 }
 
 // One price: between a pass on either side of the least budget, where their tangents meet.

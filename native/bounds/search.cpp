@@ -61,6 +61,10 @@ Outcome Search::run(std::optional<Prices> start) {
         parts.push_back(part);
         finished = false;
     }
+    if (finished && value_ == kNegativeInfinity) {  // tallies without loss need nothing under slack scaling
+        const bool all_need = need_.scaling != Scaling::Slack || need_.lossless() == 0;
+        outcome_.impossible = all_need || unreachable(need_.box);
+    }
     outcome_.finished = finished && settle_lossless() && value_ != kNegativeInfinity;
     conclude(parts);
     return std::move(outcome_);
@@ -109,7 +113,8 @@ Search::State Search::settle(Part &part) {
     return State::Split;
 }
 
-// Nothing allowed has been met: the best prices, then a budget that grows until something appears. Split: it has.
+// Nothing allowed has been met: the best prices, then a budget that grows until something appears, or until it holds
+// every labelling with a tally of the box. Split: something has.
 Search::State Search::first_value(Part &part) {
     if (!descend(part.box)) return State::Done;
     double d;
@@ -118,9 +123,14 @@ Search::State Search::first_value(Part &part) {
     for (double tried = std::min(16.0 / span_, 0.1) * scale_; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
+        const double all = highest_score(found, part.box) + tables_.magnitude() + 2 * tolerance(found);
         outcome_.ended |= spent();
-        if (spent() || tried > 1e6 * tables_.magnitude() + 1e6) return State::Spent;
-        if (look(found, tried, kInfinity, within) == State::Spent) return State::Spent;
+        if (spent()) return State::Spent;
+        if (look(found, std::min(tried, all), kInfinity, within) == State::Spent) return State::Spent;
+        if (value_ == kNegativeInfinity && tried >= all) {
+            prove(part.box, all);
+            return State::Done;
+        }
         // The band may have been large enough for all that reach the value that was found.
         if (value_ != kNegativeInfinity && budget(found, part.box) <= tried) {
             prove(part.box, tried);
@@ -237,7 +247,7 @@ void Search::conclude(std::vector<Part> &left) {
             bound = std::min(bound, need_.ceiling(one.most + tolerance(one), one.prices, part.box));
         outcome_.bound = std::max(outcome_.bound, bound);
     }
-    if (!outcome_.finished && left.empty()) outcome_.bound = kInfinity;
+    if (!outcome_.finished && !outcome_.impossible && left.empty()) outcome_.bound = kInfinity;
     outcome_.bound = std::max(outcome_.bound, value_);
     double slack = 0;
     for (const Pass &one : passes_) slack = std::max(slack, 2 * tolerance(one));

@@ -32,6 +32,7 @@ struct Proven {
 
 struct Outcome {
     bool finished = false, ended = false;   // ended: by a limit, of work or of memory
+    bool impossible = false;                // no labelling has a tally of the box
     std::map<Tally, Candidate> candidates;  // by lexicographic tally
     double value = kNegativeInfinity, bound = kInfinity;
     std::vector<Proven> proven;
@@ -82,6 +83,10 @@ class Search {
     void fixed_point(const Prices &start);
     bool shrink(Box &box);
     bool dead(const Box &box, std::size_t from) const;
+    double highest_score(const Pass &pass, const Box &box) const;
+    bool unreachable(const Box &box) const;
+    Prices outside(const Box &box, const Prices &prices, const Tally &tally) const;
+    bool separate(const Box &box);
     bool bracket(Box &box);
     bool descend(Box &box);
     bool chords(Box &box);

@@ -12,7 +12,7 @@ from typing import Any, Unpack, overload
 
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.graphs import GRAPHS
-from tallytree.answers.nearest import nearest
+from tallytree.answers.nearest import unsatisfiable
 from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
@@ -136,8 +136,7 @@ def best_of(table: TallyTable[Any], objective: Objective | None = None) -> Any:
     except InfeasibleError:
         if table.query.constraint is None or table.satisfiable:
             raise
-    near = nearest(table.query, table.plan.options)
-    raise InfeasibleError(f"no {table.noun} satisfies '{table.query.where}'; {near}")
+    raise unsatisfiable(table.query, table.plan.options, table.noun)
 
 
 @overload

@@ -12,7 +12,7 @@ from typing import Any
 
 from tallytree.answers.tallies import nearest_tallies
 from tallytree.answers.tally_table import TallyTable
-from tallytree.errors import BudgetError
+from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
@@ -21,6 +21,11 @@ from tallytree.statistics.statistic import Statistic
 _MOST_OPERATIONS = 1e9  # about a second
 _MOST_BYTES = 2.0**28
 _MOST_RANGES = 12
+
+
+def unsatisfiable(query: Query[Any], options: PlanOptions, noun: str = "labelling") -> InfeasibleError:
+    """Return the error for a constraint that nothing satisfies."""
+    return InfeasibleError(f"no {noun} satisfies '{query.where}'; {nearest(query, options)}")
 
 
 def nearest(query: Query[Any], options: PlanOptions) -> str:

@@ -118,6 +118,7 @@ class Several:
         self._starts = [0, *accumulate(len(one.scores) for one in found)]
         self.value = max(one.value for one in found)
         self.finished = all(one.finished or one.bound < self.value for one in found)
+        self.impossible = all(one.impossible for one in found)
         self.ended = any(one.ended for one in found)
         self.bound = max(one.bound for one in found)
         self.cells = sum(one.cells for one in found)

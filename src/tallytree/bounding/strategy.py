@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.nearest import unsatisfiable
 from tallytree.answers.solution import Solution
 from tallytree.bounding.alternatives import Several
 from tallytree.bounding.objectives import ObjectiveSearch
@@ -85,7 +86,8 @@ def bounded(
 ) -> BoundedTable | None:
     """Answer a question about a query by bounds; None if bounds do not support it.
 
-    If the search reached a limit of work or memory, the table holds what is known.
+    If the search reached a limit of work or memory, the table holds what is known. If it proves that no
+    labelling satisfies the constraint, this is an error.
     """
     plain = options.run.backend == "native" and options.plan.precision == "double"
     room = options.plan.limit - options.plan.beside
@@ -98,9 +100,19 @@ def bounded(
     if question.objective is not None:
         return _by_function(query, counted, (question, wanted), ask)
     found = ask(wanted, [] if question.start is None else [question.start], None)
-    if found is None:
-        return None
-    return BoundedTable(query, counted, found, (question, wanted), options.plan.order)
+    return None if found is None else _table(query, counted, found, (question, wanted), options)
+
+
+def _table(
+    query: Query[Any],
+    counted: tuple[Statistic, ...],
+    found: Found | Several,
+    asked: tuple[Question, Wanted],
+    options: Options,
+) -> BoundedTable:
+    if found.impossible and query.constraint is not None:
+        raise unsatisfiable(query, options.plan)
+    return BoundedTable(query, counted, found, asked, options.plan.order)
 
 
 def _by_boxes(
@@ -118,7 +130,7 @@ def _by_boxes(
     found = [one for one in (ask(box, starts, None) for box in boxes) if one is not None]
     if not found or len(found) < len(boxes):
         return None
-    return BoundedTable(query, counted, Several(found), (question, hull), options.plan.order)
+    return _table(query, counted, Several(found), (question, hull), options)
 
 
 class _Asking:
