@@ -292,3 +292,22 @@ def test_tables_of_neighbours_that_wait_are_counted():
     found = grown(asked, limit=4e6)
     assert (found["refused"], found["said"]) == (None, 400)
     assert found["growth"] < 4e6
+
+
+@pytest.mark.sanitize
+def test_tables_of_neighbours_that_are_equal_or_nearly_so():
+    # one thread keeps the rows of such a table for the next sentence that has an equal one
+    rng = np.random.default_rng(3)
+    first = rng.normal(size=(6, 6))
+    last = first.copy()
+    last[5, 5] += 3.0
+    small = rng.normal(size=(4, 4))
+    pairs = []
+    for number in range(24):
+        links = (first, first.copy(), last, small)[number % 4]
+        unary = rng.normal(size=(12, len(links)))
+        pairs.append((tt.Model.chain(unary, links), rng.integers(0, len(links), 12)))
+    found = ask(pairs, RECIPES[0], "slack", "bounds", threads=1)
+    alone = [ask([one], RECIPES[0], "slack", "full", threads=1)[0] for one in pairs]
+    assert [one.assignment.tolist() for one in found] == [one.assignment.tolist() for one in alone]
+    assert sum(one.proof.plan.func.__name__ == "_shown" for one in found) > 18  # by bounds

@@ -129,10 +129,9 @@ def search_price(
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
-    if order is None and _chain_operations(model, statistics) < least:
-        # a small table needs this program anyway, unlike one in the natural order
-        if skeleton(model, statistics, order, check, draft=True).cost < least:
-            return None
+    small = order is None and _chain_operations(model, statistics) < least
+    if small and skeleton(model, statistics, order, check, draft=True).cost < least:
+        return None  # and its table needs this program, unlike one in the natural order
     program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
         return None
