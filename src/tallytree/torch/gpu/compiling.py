@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -109,12 +109,18 @@ _NOT_READY = 600
 
 def capturing() -> bool:
     """Return whether launches are captured in a CUDA graph, so that nothing may be waited for."""
-    return torch.cuda.is_current_stream_capturing()
+    return torch.version.cuda is not None and torch.cuda.is_current_stream_capturing()
 
 
 @contextmanager
 def preparing(device: torch.device) -> Iterator[None]:
-    """Allow what a capture does not, on another stream: memory of the host, copies, loading kernels."""
+    """Allow what a capture does not, on another stream: memory of the host, copies, loading kernels.
+
+    Without a capture, nothing changes.
+    """
+    if not capturing():
+        yield
+        return
     mode = ctypes.c_int(_RELAXED)
     exchange = _driver().cuThreadExchangeStreamCaptureMode
     _asked(exchange, device.index or 0, ctypes.byref(mode))
@@ -150,7 +156,7 @@ def _checked(status: int, what: str) -> None:
 def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Kernel:
     """Return the kernel `name` of a source file, or of a source, for a device; settings are macros."""
     place = torch.device(device)
-    with preparing(place) if capturing() else nullcontext():
+    with preparing(place):
         return _loaded(source, name, place.index or 0, tuple(settings.items()))
 
 

@@ -208,12 +208,17 @@ def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
 def rules_of(loss: Loss, names: Names, states: int, positions: int, device: torch.device) -> Rules | None:
     """Return the rules of a loss; None if kernels do not support it."""
     try:
-        return _rules_of(loss, names, states, positions + 1, device)
+        return _known_rules(loss, names, states, positions + 1, device)
     except TypeError:  # a user-defined loss with a parameter that is not hashable
         return None
 
 
 @lru_cache(maxsize=128)
+def _known_rules(loss: Loss, names: Names, states: int, longest: int, device: torch.device) -> Rules | None:
+    with compiling.preparing(device):
+        return _rules_of(loss, names, states, longest, device)
+
+
 def _rules_of(loss: Loss, names: Names, states: int, longest: int, device: torch.device) -> Rules | None:
     if type(loss) is ChunkFBeta and names is not None:
         few = longest**2 * max(states, longest) < 2**31
