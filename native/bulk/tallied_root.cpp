@@ -1,5 +1,5 @@
-// What is made of the sums of all tallies of a chain: an objective, with the weight of each tally in its derivatives, or
-// the sums themselves.
+// What is made of the sums of all tallies of a chain: an objective, with the weight of each tally in its derivatives,
+// or the sums themselves.
 #include <algorithm>
 #include <cmath>
 
@@ -22,8 +22,8 @@ void TalliedChain::each_tally(Use use) const {
 }
 
 SureSums TalliedChain::sure() const {
-    constexpr double kEnough = 60;       // exp(-60) is far below rounding
-    constexpr double kVanishing = 730;   // exp(-730), divided by a number of labels, is still a number
+    constexpr double kEnough = 60;      // exp(-60) is far below rounding
+    constexpr double kVanishing = 730;  // exp(-730), divided by a number of labels, is still a number
     const double smallest = forbids_ ? kSmallestAllowedLog : kSmallestLog;
     const bool complete = !dropped_ && width_ + smallest <= kVanishing;
     return {forbids_ ? 0 : std::exp(width_ + kEnough - kSmallestLog), complete};

@@ -46,7 +46,10 @@ def problems(draw):
     if {"alone", "linked"}.isdisjoint(kinds):
         lengths = rng.integers(1, longest + 1, size=count)
         longest = int(lengths.max())
-    scale, forbidden = draw(st.sampled_from([1.0, 30.0, 120.0, 2000.0])), draw(st.sampled_from([0.0, 0.3, 0.6]))
+    scale, forbidden = (
+        draw(st.sampled_from([1.0, 30.0, 120.0, 2000.0])),
+        draw(st.sampled_from([0.0, 0.3, 0.6])),
+    )
     shape = (count, longest - 1, size, size) if draw(st.booleans()) else (size, size)
     emissions, links = scale * rng.normal(size=(count, longest, size)), scale * rng.normal(size=shape)
     for scores in (emissions, links):
