@@ -75,8 +75,7 @@ class ItemExpectation {
 
     void put_sums(const Run &run) const {
         const Run::Root root = run.root();
-        for (std::size_t row = 0; row < root.cells.size(); row++)
-            question_.sums[place(root, row)] = root.values[row];
+        for (std::size_t row = 0; row < root.cells.size(); row++) question_.sums[place(root, row)] = root.values[row];
     }
 
     void differentiate(Run &run, std::span<const double> weights, std::span<double *const> entries) {

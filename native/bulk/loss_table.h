@@ -16,7 +16,7 @@ struct TallyGrid {
 
 struct LossTable : TallyGrid {
     std::vector<double> losses;  // of the tallies of the box
-    bool slack = false;              // loss * (margin + difference), else margin * loss + difference
+    bool slack = false;          // loss * (margin + difference), else margin * loss + difference
     double margin = 1;
 
     // A cell of a run's last table; places in the table of losses are ordered as tallies are.

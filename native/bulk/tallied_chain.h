@@ -98,8 +98,8 @@ class TalliedChain {
     Index length_ = 0, states_ = 0, labels_ = 0, statistics_ = 0;
     double bytes_ = 0, width_ = 0, log_sum_ = 0;
     bool forbids_ = false, dropped_ = false;  // whether scores are -inf, and whether small sums were left out
-    std::vector<TruthTables::Range> steps_;  // [position][statistic]: the least and the most that is counted there
-    std::vector<Index> limits_;              // [position][statistic]: the largest tally that matters
+    std::vector<TruthTables::Range> steps_;   // [position][statistic]: the least and the most that is counted there
+    std::vector<Index> limits_;               // [position][statistic]: the largest tally that matters
     std::vector<Box> boxes_;
     Row of_labels_;  // [position][label]: sums without tallies
     Row tops_, link_tops_, emitted_, links_, scales_;

@@ -7,9 +7,9 @@
 
 namespace tallytree {
 
-inline constexpr double kSmallestLog = 667;  // exp(-667) is 1e-290: normal, also times a factor
+inline constexpr double kSmallestLog = 667;         // exp(-667) is 1e-290: normal, also times a factor
 inline constexpr double kSmallestAllowedLog = 300;  // the same where labels are forbidden
-inline constexpr double kMostLoss = 100;     // how far the losses of tallies may lie apart where they are added to logs
+inline constexpr double kMostLoss = 100;  // how far the losses of tallies may lie apart where they are added to logs
 
 // Which sums are right to rounding: those that are large enough, and nothing at all if nothing was left out.
 struct SureSums {

@@ -32,7 +32,9 @@ def counting_tables(bound: Bound, labels: int) -> tuple[CountingTables | None, d
     """
     counted = {length: _positions(statistics, length, labels) for length, statistics in bound.items()}
     rows: dict[bytes, int] = {}
-    given, moved, kinds = [], [], {}
+    given: list[Integers] = []
+    moved: list[Integers] = []
+    kinds: dict[int, Integers] = {}
     for length, found in counted.items():
         if found is None:
             return None, {}
