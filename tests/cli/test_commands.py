@@ -14,7 +14,7 @@ from command_line import PROBLEM, run, said
 import tallytree as tt
 from tallytree.cli.commands import parser
 from tallytree.cli.exits import Exit
-from tallytree.io import ProblemFile, Source, problem_schema, read_problem, write_problem
+from tallytree.io import ProblemFile, problem_schema, read_problem, write_problem
 
 
 def test_solve_for_people(files, capsys):
@@ -231,53 +231,6 @@ def test_k_best(files, capsys):
     assert [one["value"] for one in found] == [s.value for s in PROBLEM.k_best(3)]
     assert run("k-best", "week.json", "--where", "wet > 9") == Exit.INFEASIBLE
     assert run("k-best", "week.json", "-k", "0") == Exit.OK
-
-
-def test_convert(files, capsys):
-    for source, target in [
-        ("week.uai", "a.json"),
-        ("a.json", "b.wcsp"),
-        ("b.wcsp", "c.cfn"),
-        ("c.cfn", "d.uai"),
-    ]:
-        said(capsys, "convert", source, target)
-    scores = [json.loads(said(capsys, "solve", name, "--json"))["labels"] for name in ("week.uai", "d.uai")]
-    assert scores[0] == scores[1]
-    assert run("convert", "week.uai", "out.txt") == Exit.MALFORMED
-    assert run("convert", "week.json", "out.uai") == Exit.MALFORMED
-    assert "can only hold a model" in capsys.readouterr().err
-    said(capsys, "convert", "week.json", "out.txt", "--to", "json")
-    assert read_problem("out.txt").solve().value == 8.5
-
-
-def test_convert_takes_its_output_as_an_option(files, capsys):
-    said(capsys, "convert", "week.uai", "a.json")
-    for options in (("-o", "b.json", "week.uai"), ("week.uai", "--output", "b.json")):
-        Path("b.json").unlink(missing_ok=True)
-        said(capsys, "convert", *options)
-        assert Path("b.json").read_bytes() == Path("a.json").read_bytes()
-    assert said(capsys, "convert", "week.uai", "-o", "-", "--to", "json") == Path("a.json").read_text()
-    told = json.loads(said(capsys, "convert", "week.uai", "-o", "w.uai", "--json"))
-    assert told == {"output": "w.uai", "format": "uai"}
-    for arguments, error in [
-        (("week.uai",), "give the file to write: tallytree convert FILE OUTPUT, or -o OUTPUT"),
-        (("week.uai", "c.json", "-o", "d.json"), "the output is given twice: c.json and -o d.json"),
-    ]:
-        with pytest.raises(SystemExit) as stopped:
-            run("convert", *arguments)
-        assert stopped.value.code == Exit.USAGE
-        assert error in capsys.readouterr().err
-    assert not Path("c.json").exists()
-    assert not Path("d.json").exists()
-
-
-def test_what_is_written_can_go_to_standard_output(files, capsys):
-    out = said(capsys, "convert", "week.uai", "-", "--to", "json")
-    assert read_problem(Source("out", out.encode())).solve().score == 9.0
-    told = json.loads(said(capsys, "convert", "week.uai", "w.wcsp", "--json", "--decimals", "2"))
-    assert told == {"output": "w.wcsp", "format": "wcsp", "offset": told["offset"], "scale": 100.0}
-    assert said(capsys, "explore", "week.json", "-o", "-").startswith("<!doctype html>")
-    assert json.loads(said(capsys, "explore", "week.json", "--json")) == {"output": "week.html"}
 
 
 def test_standard_input(files, capsys, monkeypatch):
