@@ -134,8 +134,49 @@ INLINE Real largest_of(const Real *x) {
     return b > c ? b : c;
 }
 
+// The largest number of a vector, everywhere.
+template <class V>
+INLINE V most_everywhere(V v) {
+    if constexpr (W == 8) {
+        v = max(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+        v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+        return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+    } else if constexpr (W == 4) {
+        v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+        return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));
+    } else {
+        return max(v, __builtin_shufflevector(v, v, 1, 0));
+    }
+}
+
+// Rows of 8·B numbers stay in registers, and nothing has to be foreseen.
+template <int B>
+void back_rows(const ChainBack &c) {
+    constexpr int K = 8 * B / W;
+    const Int width = 8 * B;
+    Int next = c.next;
+    for (Int t = c.count; t-- > 0;) {
+        const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        Vector sums[K], most = nothing();
+        for (int k = 0; k < K; k++) {
+            sums[k] = load(x + k * W) + load(link + k * W);
+            most = max(most, sums[k]);
+        }
+        most = most_everywhere(most);
+        next = width;
+        for (int k = K; k-- > 0;) {
+            std::uint64_t equal = 0;  // a byte for each number
+            const Bytes bytes = __builtin_convertvector(sums[k] == most, Bytes);
+            __builtin_memcpy(&equal, &bytes, W);
+            const Int first = k * W + __builtin_ctzll(equal | std::uint64_t{1} << 63) / 8;
+            next = equal ? first : next;
+        }
+        c.states[t] = static_cast<std::int32_t>(next);
+    }
+}
+
 // Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
-void back(const ChainBack &c) {
+void back_any(const ChainBack &c) {
     const Int width = c.width;
     Int next = c.next;
     for (Int t = c.count; t-- > 0;) {
@@ -156,6 +197,17 @@ void back(const ChainBack &c) {
         for (unsigned i = 0; i < 8; i++) equal |= static_cast<unsigned>(chosen[i] == best) << i;
         next = from + __builtin_ctz(equal);
         c.states[t] = static_cast<std::int32_t>(next);
+    }
+}
+
+void back(const ChainBack &c) {
+    switch (c.width) {
+        case 16:
+            return back_rows<2>(c);
+        case 24:
+            return back_rows<3>(c);
+        default:
+            return back_any(c);
     }
 }
 
