@@ -72,7 +72,6 @@ struct ChainRows {
 
   private:
     struct Met;
-    struct Counted;
     void copy_links(Index t, const Step &step, const double *scores, Met &met);
     std::size_t add_table(const double *scores, Index fresh, Index stride, Index fresh_stride);
     void take_scores(const PlainChain &chain, const ChainKernels &kernels, Facts &facts);
