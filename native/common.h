@@ -96,6 +96,15 @@ struct ScopeBlock {
     std::span<const std::int32_t> row(Index k) const { return {data + k * arity, static_cast<std::size_t>(arity)}; }
 };
 
+// Whether a block looks at each variable by itself, in order; or, on a chain, at each with the next.
+inline bool is_chain_block(const ScopeBlock &block, Index variables, Index arity) {
+    if (block.arity != arity || block.count != variables - arity + 1) return false;
+    for (Index k = 0; k < block.count; k++)
+        for (Index i = 0; i < arity; i++)
+            if (block.row(k)[i] != k + i) return false;
+    return true;
+}
+
 // The tables of one block: one per scope, or one shared by all (count == 1).
 template <class T>
 struct TableBlock {

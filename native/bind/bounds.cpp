@@ -84,11 +84,75 @@ struct PyOutcome {
     std::size_t variables;
 };
 
-std::unique_ptr<Messages> chain_messages(const LocalTables &tables) {
-    auto messages = std::make_unique<ChainMessages>(chosen_kernels->chains);
-    messages->rows().load(tables);
-    messages->begin();
-    return messages;
+// The lists of a thread's last chain wait for its next one, unless they are large.
+class ChainPlace {
+  public:
+    ChainPlace() {
+        messages_ = std::move(waiting_);
+        if (!messages_ || &messages_->kernels() != &chosen_kernels->chains)
+            messages_ = std::make_unique<ChainMessages>(chosen_kernels->chains);
+    }
+    ~ChainPlace() {
+        constexpr double kMost = 16 << 20;
+        if (messages_->rest() <= kMost) waiting_ = std::move(messages_);
+    }
+    ChainPlace(const ChainPlace &) = delete;
+    ChainPlace &operator=(const ChainPlace &) = delete;
+    ChainMessages &operator*() const { return *messages_; }
+
+  private:
+    std::unique_ptr<ChainMessages> messages_;
+    static thread_local std::unique_ptr<ChainMessages> waiting_;
+};
+thread_local std::unique_ptr<ChainMessages> ChainPlace::waiting_;
+
+struct Asked {
+    const Skeleton &program;
+    std::vector<TableBlock<double>> scores;
+    std::vector<TableBlock<std::int64_t>> counts;
+    const Need &need;
+    std::vector<std::vector<std::int64_t>> starts;
+    std::optional<Prices> prices;
+    double most_work;
+
+    PyOutcome over(Messages &messages, const LocalTables &tables, double room) const {
+        messages.leave(room);
+        Search search(messages, tables, need, most_work, kPoll);
+        for (const auto &labelling : starts) search.offer(labelling);
+        return {search.run(prices), program.statistics, program.cardinalities.size()};
+    }
+};
+
+// A chain whose tables can be read where they lie.
+std::optional<PyOutcome> search_plain(const Asked &asked, double memory_limit) {
+    const auto chain = PlainChain::of(asked.program, asked.scores, asked.counts);
+    if (!chain) return {};
+    const double most_kinds = ChainMessages::most_kinds(*chain, memory_limit);
+    if (most_kinds < 1) return {};
+    const ChainPlace place;
+    const auto facts = (*place).rows().load(*chain, chosen_kernels->chains, most_kinds);
+    if (!facts) return {};
+    (*place).begin();
+    const double used = ChainMessages::bytes(*chain, static_cast<double>((*place).rows().kinds()));
+    const LocalTables tables(asked.program, asked.scores, asked.counts, *facts);
+    return asked.over(*place, tables, memory_limit - used);
+}
+
+// Any program.
+std::optional<PyOutcome> search_steps(const Asked &asked, double memory_limit) {
+    if (memory_limit < 0) return {};
+    const LocalTables tables(asked.program, asked.scores, asked.counts);
+    if (!tables.fits()) return {};
+    if (ChainMessages::fits(tables, memory_limit)) {
+        const ChainPlace place;
+        (*place).rows().load(tables);
+        (*place).begin();
+        return asked.over(*place, tables, memory_limit - ChainMessages::bytes(tables));
+    }
+    const double used = GraphMessages::bytes(asked.program);
+    if (used > memory_limit) return {};
+    GraphMessages messages(tables);
+    return asked.over(messages, tables, memory_limit - used);
 }
 
 std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Tables> &scores,
@@ -106,21 +170,12 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     if (prices) first = prices_of(as_span(*prices), program.statistics);
     Need need = asked.need;
     nb::gil_scoped_release release;
-    if (!program.feasible || program.statistics == 0) return {};
-    memory_limit -= LocalTables::bytes(program);
-    if (memory_limit < 0) return {};
-    const LocalTables tables(program, std::move(score_tables), std::move(count_tables));
-    if (!tables.fits() || !need.prepare()) return {};
-    const bool chain = ChainMessages::fits(tables, memory_limit);
-    if (!chain && GraphMessages::bytes(program) > memory_limit) return {};
-    std::unique_ptr<Messages> messages;
-    if (chain) messages = chain_messages(tables);
-    else messages = std::make_unique<GraphMessages>(tables);
-    const double used = chain ? ChainMessages::bytes(tables) : GraphMessages::bytes(program);
-    messages->leave(memory_limit - used);
-    Search search(*messages, tables, need, most_work, kPoll);
-    for (const auto &labelling : labellings) search.offer(labelling);
-    return PyOutcome{search.run(first), program.statistics, program.cardinalities.size()};
+    if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
+    const Asked all{program,  std::move(score_tables), std::move(count_tables),
+                    need,     std::move(labellings),   std::move(first),
+                    most_work};
+    if (auto found = search_plain(all, memory_limit - static_cast<double>(program.bytes))) return found;
+    return search_steps(all, memory_limit - LocalTables::bytes(program));
 }
 
 // ---- what was found ------------------------------------------------------------------------------------------------

@@ -7,20 +7,42 @@ namespace tallytree::bounds {
 bool ChainMessages::band(double budget, double most_work, Meter &meter) {
     cells_.assign(1, {0, 0.0, -1, false});
     nodes_.assign(1, {0, false, 0, 1, 0.0});
-    first_.assign(rows_.length + 2, 0);
+    levels_.clear();
     work_ = 0;
     Index first = 0;
     for (Index t = rows_.length; t-- > 0;) {
         const double before = work_;
-        const auto here = static_cast<Index>(nodes_.size());
-        first_[t] = here;
-        const bool within = step_down(t, budget, first, most_work);
-        first = here;
+        t -= skip(t, budget, first);
+        bool within = work_ <= most_work;
+        if (t >= 0 && within) {
+            const auto here = static_cast<Index>(nodes_.size());
+            levels_.push_back({t, here});
+            within = step_down(t, budget, first, most_work);
+            first = here;
+        }
         meter.spend(work_ - before);
         if (!within || !has_room(band_bytes()) || cells_.size() > std::size_t{1} << 30) return false;
+        if (t < 0) break;
     }
-    end_band();
+    end_band(first);
     return true;
+}
+
+// How many positions from t down have nothing in the band but the best state. The last of them is given a node, with
+// the cells of the node behind them.
+Index ChainMessages::skip(Index t, double budget, Index &first) {
+    if (rows_.neighbours_count() || static_cast<Index>(nodes_.size()) != first + 1) return 0;
+    const Node node = nodes_[first];
+    if (node.state != next_best(t)) return 0;
+    const Index passed = kernels_.settled({t + 1, rows_.width, row(0), rows_.back_links.data(),
+                                           kept_[current_].states.data(), node.state, budget - node.least});
+    work_ += static_cast<double>(passed * rows_.states);
+    if (passed == 0) return 0;
+    const Index last = t - passed + 1;
+    first = static_cast<Index>(nodes_.size());
+    levels_.push_back({last, first});
+    nodes_.push_back({kept_[current_].states[last], true, node.begin, node.end, node.least});
+    return passed;
 }
 
 // The nodes of position t from those of the position behind it, which begin at `first`; false where that takes more
@@ -56,7 +78,8 @@ bool ChainMessages::step_down(Index t, double budget, Index first, double most_w
 }
 
 double ChainMessages::band_bytes() const {
-    return static_cast<double>(cells_.size() * sizeof(Joined) + nodes_.size() * sizeof(Node)) + merger_.bytes();
+    return static_cast<double>(cells_.size() * sizeof(Joined) + nodes_.size() * (sizeof(Node) + sizeof(Level))) +
+           merger_.bytes();
 }
 
 void ChainMessages::fill(Index t, Index state, double budget) {
@@ -85,11 +108,11 @@ void ChainMessages::fill(Index t, Index state, double budget) {
 }
 
 // One cell for each tally, whatever the state of the first position.
-void ChainMessages::end_band() {
+void ChainMessages::end_band(Index first) {
     ends_.clear();
     end_merger_.near = merger_.near;
-    end_merger_.begin(static_cast<Index>(nodes_.size()) - first_[0]);
-    for (auto k = first_[0]; k < static_cast<Index>(nodes_.size()); k++)
+    end_merger_.begin(static_cast<Index>(nodes_.size()) - first);
+    for (Index k = first; k < static_cast<Index>(nodes_.size()); k++)
         for (Index i = nodes_[k].begin; i < nodes_[k].end; i++)
             end_merger_.add({cells_[i].key, cells_[i].regret, static_cast<std::int32_t>(i), cells_[i].tied});
     tallies_.clear();
@@ -104,8 +127,13 @@ void ChainMessages::end_band() {
 
 void ChainMessages::decode(Index number, std::int64_t *labelling) const {
     Index cell = origin_[number];
+    auto level = levels_.rbegin();
     for (Index t = 0; t < rows_.length; t++) {
-        Index k = first_[t];
+        if (level == levels_.rend() || level->position != t) {
+            labelling[rows_.variable[t]] = kept_[current_].states[t];
+            continue;
+        }
+        Index k = level++->node;
         while (cell < nodes_[k].begin || cell >= nodes_[k].end) k++;
         labelling[rows_.variable[t]] = nodes_[k].state;
         if (!nodes_[k].same) cell = cells_[cell].from;

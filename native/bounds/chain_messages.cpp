@@ -6,6 +6,20 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
+struct Size {
+    Index length, states, statistics;
+};
+
+double bytes_of(const Size &size, double links, double kinds) {
+    const auto row = static_cast<double>(round_up(size.states)) * sizeof(double);
+    constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
+    constexpr double kPosition = 72.0;  // links, kinds and best states
+    constexpr double kKind = 112.0;     // where a kind is looked up
+    const double counts = row * static_cast<double>(size.statistics) / 2;  // as a list that grows, and a key
+    return static_cast<double>(size.length) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double) +
+           kinds * (kKind + 3 * counts + 2 * row);
+}
+
 }  // namespace
 
 bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
@@ -14,20 +28,23 @@ bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
 
 double ChainMessages::bytes(const LocalTables &tables) {
     const auto &steps = tables.skeleton().steps;
-    const double row = 8 * std::ceil(static_cast<double>(steps[1].gone.count) / 8) * sizeof(double);
-    const auto links = static_cast<double>(tables.changes());
-    constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
-    constexpr double kPosition = 72.0;  // links, kinds and best states
-    constexpr double kKind = 112.0;     // where a kind is looked up
-    const auto kinds = static_cast<double>(tables.count_rows() + 1);
-    const double counts = row * static_cast<double>(tables.statistics()) / 2;  // as a list that grows, and a key
-    return static_cast<double>(steps.size()) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double) +
-           kinds * (kKind + 3 * counts + 2 * row);
+    return bytes_of({static_cast<Index>(steps.size()), steps[1].gone.count, tables.statistics()},
+                    static_cast<double>(tables.changes()), static_cast<double>(tables.count_rows() + 1));
+}
+
+double ChainMessages::bytes(const PlainChain &chain, double kinds) {
+    return bytes_of({chain.length, chain.states, chain.statistics}, static_cast<double>(chain.pairs.count + 1), kinds);
+}
+
+double ChainMessages::most_kinds(const PlainChain &chain, double memory_limit) {
+    const double none = bytes(chain, 0);
+    return std::min((memory_limit - none) / (bytes(chain, 1) - none), static_cast<double>(chain.length));
 }
 
 void ChainMessages::begin() {
     const Index row = rows_.length * rows_.width;
     packing_ = Packing(rows_.statistics);
+    keys_add_up_ = rows_.keys_add_up();
     kept_.resize(row * 8 <= kLongChain ? 4 : 2);
     current_ = 0;
     memory_ = Arena(row * static_cast<Index>(kept_.size()) * 8, std::move(memory_));
@@ -43,6 +60,16 @@ void ChainMessages::begin() {
     link_prices_.resize(rows_.link_kinds.size() * table);
     for (std::size_t t = 0; t < rows_.link_kind.size(); t++)
         rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
+}
+
+double ChainMessages::rest() {
+    memory_ = Arena();
+    const auto lists = static_cast<double>(from_.capacity() + cells_.capacity() * sizeof(Joined) +
+                                           nodes_.capacity() * sizeof(Node) + levels_.capacity() * sizeof(Level));
+    double states = 0;
+    for (const Kept &kept : kept_) states += static_cast<double>(kept.states.capacity() * sizeof(std::int32_t));
+    return lists + states + merger_.bytes() +
+           8 * static_cast<double>(kind_prices_.capacity() + link_prices_.capacity()) + rows_.kept();
 }
 
 void ChainMessages::price_kinds(const Prices &prices) {
@@ -79,14 +106,15 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     kept.states.resize(length);
     message_ = rows_.first;
     from_.resize(width == 8 ? length * width : 0);
-    ChainStretch stretch{0,       states, width, nullptr, nullptr, nullptr, kind_prices_.data(), message_.data(),
+    ChainStretch stretch{0,       states, width, nullptr, nullptr, 0, nullptr, kind_prices_.data(), message_.data(),
                          nullptr, nullptr};
     Sum taken;
     double slips = 0, spread = 0;  // spread: how large values of the message are
     for (Index t = 0; t < length; t += kStretch) {
         stretch.count = std::min(kStretch, length - t);
         stretch.links = rows_.links.data() + t;
-        stretch.late = rows_.late + t * width;
+        stretch.late = rows_.late_row(t);
+        stretch.late_stride = rows_.late_stride(t);
         stretch.kinds = rows_.kind.data() + t;
         stretch.priced = kept.priced + t * width;
         stretch.from = from_.data() + (width == 8 ? t * width : 0);
@@ -184,6 +212,13 @@ void ChainMessages::find_best(Pass &pass) {
         kernels_.back({length, rows_.width, row(0), rows_.back_links.data(), 0, states});
     }
     pass.tally = rows_.constant_counts;
+    if (!rows_.neighbours_count() && keys_add_up_) {
+        Index sum = 0;
+        for (Index t = 0; t < length; t++) sum += rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]];
+        const Tally counted = packing_.unpack(sum);
+        for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
+        return;
+    }
     for (Index p = 0; p < rows_.statistics; p++) {
         Index sum = 0;
         for (Index t = 0; t < length; t++) sum += count_of(t, p, states[t], next_best(t));
@@ -198,7 +233,7 @@ double ChainMessages::best(std::int64_t *labelling) const {
     score.add(rows_.first[states[0]]);
     for (Index t = 0; t < rows_.length; t++) {
         score.add(score_of(t, states[t], next_best(t)));
-        if (t > 0) score.add(rows_.late[(t - 1) * rows_.width + states[t]]);
+        if (t > 0) score.add(rows_.late_row(t - 1)[states[t]]);
         labelling[rows_.variable[t]] = states[t];
     }
     return score.total();

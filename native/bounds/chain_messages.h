@@ -14,6 +14,9 @@ class ChainMessages : public Messages {
     // Whether a program is that of such a chain, and rows and links fit the memory.
     static bool fits(const LocalTables &tables, double memory_limit);
     static double bytes(const LocalTables &tables);
+    // The same for a chain with so many kinds of counts, and how many kinds fit the memory.
+    static double bytes(const PlainChain &chain, double kinds);
+    static double most_kinds(const PlainChain &chain, double memory_limit);
 
     // To be filled; then `begin`. The memory is used again for the next chain.
     ChainRows &rows() { return rows_; }
@@ -27,6 +30,9 @@ class ChainMessages : public Messages {
     std::span<const Cell> tallies() const override { return tallies_; }
     void decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
+    const ChainKernels &kernels() const { return kernels_; }
+    // Gives the messages back; returns the bytes that wait for the next chain.
+    double rest();
     // The memory that waits for the next band.
     double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
     // Two labellings with one tally are as good as each other if they are no further apart than this.
@@ -49,6 +55,9 @@ class ChainMessages : public Messages {
         Index begin, end;
         double least;  // regret
     };
+    struct Level {  // a position where there is something else than the best state
+        Index position, node;
+    };
     struct Edge {
         Index node;
         double regret;
@@ -70,12 +79,14 @@ class ChainMessages : public Messages {
     bool step_down(Index t, double budget, Index first, double most_work);
     void fill(Index t, Index state, double budget);
     double band_bytes() const;
-    void end_band();
+    Index skip(Index t, double budget, Index &first);
+    void end_band(Index first);
 
     ChainRows rows_;
     const ChainKernels &kernels_;
     Packing packing_{1};
-    struct Kept {  // of a pass
+    bool keys_add_up_ = false;  // whether the keys of all positions, added up, are that of the tally
+    struct Kept {               // of a pass
         bool there = false;
         Prices prices{};
         double *priced = nullptr;          // messages with the prices of the position's counts
@@ -92,7 +103,7 @@ class ChainMessages : public Messages {
     std::vector<std::uint8_t> from_;  // for each position, in rows of 8: the best state before each next one
     std::vector<Joined> cells_, ends_;
     std::vector<Node> nodes_;
-    std::vector<Index> first_;  // node of each position; those of the last position come first
+    std::vector<Level> levels_;  // with the first of their nodes; the last position comes first
     std::vector<std::vector<Edge>> into_;
     std::vector<Index> reached_;
     std::vector<Cell> tallies_;

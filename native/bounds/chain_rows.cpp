@@ -4,15 +4,17 @@
 
 namespace tallytree::bounds {
 
-void ChainRows::begin(Index positions, Index most, Index counted) {
+void ChainRows::begin(Index positions, Index most, Index counted, Index lying) {
     length = positions;
     states = most;
     statistics = counted;
     width = round_up(states);
-    memory_ = Arena(length * width * 8, std::move(memory_));
+    in_place = lying;
+    const Index copied = length - in_place;
+    memory_ = Arena(copied * width * 8, std::move(memory_));
     late = static_cast<double *>(memory_.data());
-    for (Index t = 0; t < length; t++) std::fill_n(late + t * width + states, width - states, 0.0);
-    std::fill_n(late + (length - 1) * width, states, 0.0);
+    for (Index t = 0; t < copied; t++) std::fill_n(late + t * width + states, width - states, 0.0);
+    std::fill_n(late + (copied - 1) * width, states, 0.0);
     first.assign(width, kNegativeInfinity);
     std::fill_n(first.begin(), states, 0.0);
     constant = 0;
@@ -103,17 +105,20 @@ void ChainRows::copy_links(Index t, const Step &step, const double *scores, Met 
         met.scores = scores;
         met.number = at->second;
         if (fresh || last) {
-            met.number = forward_.size();
-            auto &there = forward_.emplace_back(states * width, kNegativeInfinity);
-            auto &back = backward_.emplace_back(step.fresh * width, kNegativeInfinity);
-            for (Index s = 0; s < states; s++)
-                for (Index next = 0; next < step.fresh; next++)
-                    there[s * width + next] = back[next * width + s] =
-                        scores[s * step.gone.score + next * step.fresh_score];
+            met.number = add_table(scores, step.fresh, step.gone.score, step.fresh_score);
         }
     }
     links[t] = forward_[met.number].data();
     back_links[t] = backward_[met.number].data();
+}
+
+std::size_t ChainRows::add_table(const double *scores, Index fresh, Index stride, Index fresh_stride) {
+    auto &there = forward_.emplace_back(states * width, kNegativeInfinity);
+    auto &back = backward_.emplace_back(fresh * width, kNegativeInfinity);
+    for (Index s = 0; s < states; s++)
+        for (Index next = 0; next < fresh; next++)
+            there[s * width + next] = back[next * width + s] = scores[s * stride + next * fresh_stride];
+    return forward_.size() - 1;
 }
 
 std::int32_t ChainRows::kind_of(const Step &step, const LocalStep &local, Met &met) {

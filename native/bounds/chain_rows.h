@@ -4,7 +4,8 @@
 #include <deque>
 #include <optional>
 
-#include "bounds/local_tables.h"
+#include "bounds/plain_chain.h"
+#include "kernels/chain_pass.h"
 #include "tables/run.h"
 
 namespace tallytree::bounds {
@@ -28,7 +29,10 @@ struct ChainRows {
     Box range;                           // no tally lies outside
     std::vector<std::int32_t> variable;  // at each position
     std::vector<double> first;           // a row: the scores of the first position
-    double *late = nullptr;              // for each position a row: what comes with the next one
+    // For each position a row: what comes with the next one. Those of the first positions may lie in the model.
+    double *late = nullptr;
+    Index in_place = 0;
+    const double *model_rows = nullptr;
     // For each position: states rows, to the states of the next one; and for each state of the next one a row. There
     // are none of the latter where neighbours count. Behind the last position there is a single state.
     std::vector<const double *> links, back_links;
@@ -41,7 +45,12 @@ struct ChainRows {
     std::vector<Share> shares;
 
     // Room for a chain; rows are 0 behind the states, and behind the last position.
-    void begin(Index length, Index states, Index statistics);
+    void begin(Index length, Index states, Index statistics, Index in_place = 0);
+    // What comes with the position behind t, and how far the row of the next position is from there.
+    const double *late_row(Index t) const {
+        return t < in_place ? model_rows + t * states : late + (t - in_place) * width;
+    }
+    Index late_stride(Index t) const { return t < in_place ? states : width; }
     // A further kind: for each statistic a row of counts, and a row of keys (see `pack`).
     void add_kind(const std::int32_t *counts, const Index *keys) {
         kind_counts.insert(kind_counts.end(), counts, counts + statistics * width);
@@ -49,21 +58,36 @@ struct ChainRows {
     }
     // The counts of the states of a kind, each in one number.
     static void pack(const std::int32_t *counts, Index statistics, Index width, Index *keys);
+    // Whether no sum of counts along the chain is beyond a key.
+    bool keys_add_up() const {
+        Tally size;
+        for (Index p = 0; p < kMostStatistics; p++) size[p] = std::max(-range.low[p], range.high[p]);
+        return *std::max_element(size.begin(), size.end()) < Packing(statistics).largest() && !range.empty();
+    }
     bool neighbours_count() const { return !link_kinds.empty(); }
     Index kinds() const { return static_cast<Index>(kind_keys.size()) / width; }
 
     // Whether a program is that of such a chain.
     static bool is_chain(const LocalTables &tables);
     void load(const LocalTables &tables);
+    // The same from the tables of a model; none where there are more kinds of counts than there may be, or larger ones.
+    std::optional<Facts> load(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
+    // The bytes that wait for the next chain.
+    double kept() const;
 
   private:
     struct Met;
     void copy_links(Index t, const Step &step, const double *scores, Met &met);
+    std::size_t add_table(const double *scores, Index fresh, Index stride, Index fresh_stride);
+    void take_scores(const PlainChain &chain, const ChainKernels &kernels, Facts &facts);
+    bool take_counts(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
+    bool measure_kinds(Facts &facts);
     std::int32_t kind_of(const Step &step, const LocalStep &local, Met &met);
     static void add_share(Share &share, const LocalStep &local);
 
     Arena memory_;
     std::deque<std::vector<double>> forward_, backward_;  // tables of a program
+    std::vector<std::int64_t> kind_rows_;                 // of a model: for each kind and statistic, as it lies there
 };
 
 }  // namespace tallytree::bounds

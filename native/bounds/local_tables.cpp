@@ -35,7 +35,7 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     shift_places_.reserve(size);
     kept_.begin.reserve(size + 1);
     for (Index t = 0; t < size; t++) {
-        operations_ += operations(skeleton_, t);
+        facts_.operations += operations(skeleton_, t);
         add_step(t);
         merge_loops(t);
         changes_ += t > 0 && steps_[t].scores != steps_[t - 1].scores;
@@ -101,7 +101,7 @@ void LocalTables::add_scores(Index t, LocalStep &local) {
         local.scores = sum.data();
     }
     local.largest += largest(local.scores, step.score_size, main_);
-    magnitude_ += local.largest;
+    facts_.magnitude += local.largest;
 }
 
 void LocalTables::add_counts(Index t, LocalStep &local) {
@@ -170,10 +170,10 @@ void LocalTables::merge_loops(Index t) {
 }
 
 void LocalTables::add_constants() {
-    for (auto ref : skeleton_.constant_scores) constant_ += *scores_[ref.block].row(ref.row);
-    if (constant_ != kNegativeInfinity) magnitude_ += std::abs(constant_);
+    for (auto ref : skeleton_.constant_scores) facts_.constant += *scores_[ref.block].row(ref.row);
+    if (facts_.constant != kNegativeInfinity) facts_.magnitude += std::abs(facts_.constant);
     for (auto ref : skeleton_.constant_shifts)
-        constant_counts_[skeleton_.statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
+        facts_.constant_counts[skeleton_.statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
 }
 
 // Each factor's least and largest count, added up.
@@ -196,8 +196,8 @@ void LocalTables::find_range() {
     for (Index p = 0; p < statistics(); p++) {
         fits_ &= high[p] - low[p] < static_cast<double>(Packing(statistics()).largest()) && std::abs(low[p]) < 1e15;
         if (!fits_) return;
-        range_.low[p] = static_cast<Index>(low[p]);
-        range_.high[p] = static_cast<Index>(high[p]);
+        facts_.range.low[p] = static_cast<Index>(low[p]);
+        facts_.range.high[p] = static_cast<Index>(high[p]);
     }
 }
 

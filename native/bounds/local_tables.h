@@ -35,8 +35,19 @@ struct Evaluated {
     Tally tally{};
 };
 
+// What a search has to know of a model beside its passes.
+struct Facts {
+    double constant = 0, magnitude = 0, operations = 0;
+    Tally constant_counts{};
+    Box range;
+};
+
 class LocalTables {
   public:
+    // Without steps, where all that is to be known of them is known.
+    LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
+                std::vector<TableBlock<std::int64_t>> counts, const Facts &facts)
+        : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)), facts_(facts) {}
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
                 std::vector<TableBlock<std::int64_t>> counts);
 
@@ -51,13 +62,13 @@ class LocalTables {
     const LocalStep &operator[](Index step) const { return steps_[step]; }
     // The loops over kept states, neighbours made one where they can be.
     std::span<const Loop> kept(Index step) const { return kept_[step]; }
-    double constant() const { return constant_; }
-    const Tally &constant_counts() const { return constant_counts_; }
+    double constant() const { return facts_.constant; }
+    const Tally &constant_counts() const { return facts_.constant_counts; }
     // No tally lies outside.
-    const Box &range() const { return range_; }
+    const Box &range() const { return facts_.range; }
     // The sum of the largest sizes of all scores.
-    double magnitude() const { return magnitude_; }
-    double operations() const { return operations_; }
+    double magnitude() const { return facts_.magnitude; }
+    double operations() const { return facts_.operations; }
     // How often the local scores are other ones than those of the step before.
     Index changes() const { return changes_; }
     // How many rows of counts steps share.
@@ -95,10 +106,8 @@ class LocalTables {
     };
     std::unordered_map<std::uint64_t, SharedRow> shift_rows_;  // by `mixed`
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
-    double constant_ = 0, magnitude_ = 0, operations_ = 0;
+    Facts facts_;
     Index changes_ = 0, unshared_ = 0;
-    Tally constant_counts_{};
-    Box range_;
     bool fits_ = true;
     Measured main_, late_;  // often one and the same at every step
 };

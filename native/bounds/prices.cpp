@@ -161,11 +161,11 @@ bool Search::separate(const Box &box) {
 // Cuts off slices that are dead; false where nothing is left.
 bool Search::shrink(Box &box) {
     if (value_ == kNegativeInfinity) return true;
-    const std::size_t from = value_ == shrunk_value_ ? shrunk_ : 0;
+    std::size_t from = value_ == shrunk_value_ ? shrunk_ : 0;
     shrunk_ = passes_.size();
     shrunk_value_ = value_;
     if (dead(box, from)) return false;
-    for (bool changed = true; changed;) {
+    for (bool changed = true; changed; from = 0) {  // on a box that is much smaller, earlier passes prove more
         changed = false;
         for (Index p = 0; p < statistics_; p++)
             for (const bool above : {false, true})

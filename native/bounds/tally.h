@@ -85,12 +85,11 @@ class Packing {
 class Sum {
   public:
     void add(double x) {
-        const double next = value_ + x;
-        if (std::abs(next) == kInfinity) lost_ = 0;
-        else lost_ += std::abs(value_) >= std::abs(x) ? (value_ - next) + x : (x - next) + value_;
+        const double next = value_ + x, of_x = next - value_;
+        lost_ += (value_ - (next - of_x)) + (x - of_x);
         value_ = next;
     }
-    double total() const { return value_ + lost_; }
+    double total() const { return std::abs(value_) == kInfinity ? value_ : value_ + lost_; }
 
   private:
     double value_ = 0, lost_ = 0;

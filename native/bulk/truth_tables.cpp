@@ -6,14 +6,6 @@
 
 namespace tallytree {
 
-bool is_chain_block(const ScopeBlock &block, Index variables, Index arity) {
-    if (block.arity != arity || block.count != variables - arity + 1) return false;
-    for (Index k = 0; k < block.count; k++)
-        for (Index i = 0; i < arity; i++)
-            if (block.row(k)[i] != k + i) return false;
-    return true;
-}
-
 void TruthTables::prepare() {
     const auto ranges = [](const std::vector<std::int64_t> &of, Index size, std::vector<Range> &to) {
         for (auto from = of.begin(); from != of.end(); from += size) {

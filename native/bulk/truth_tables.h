@@ -33,9 +33,6 @@ struct TruthTables {
     std::int32_t pair(Index before, Index after) const { return pairs[before * kinds + after]; }
 };
 
-// Whether a block looks at each variable by itself, in order; or, on a chain, at each with the next.
-bool is_chain_block(const ScopeBlock &block, Index variables, Index arity);
-
 // The truth of an item, and what is made from it.
 class Truth {
   public:

@@ -54,7 +54,7 @@ void pass_eight(const ChainStretch &c) {
         most_of<HALF, STATES>(row, c.links[t], other, later);
         for (int k = 0; k < kPieces; k++) {
             from[k] = other[k] > most[k] ? later[k] : from[k];
-            message[k] = max(most[k], other[k]) + load(c.late + 8 * t + k * W);
+            message[k] = max(most[k], other[k]) + load(c.late + t * c.late_stride + k * W);
             *reinterpret_cast<Bytes *>(c.from + 8 * t + k * W) = __builtin_convertvector(from[k], Bytes);
         }
     }
@@ -76,7 +76,7 @@ void pass_rows(const ChainStretch &c) {
     for (Int t = 0; t < c.count; t++) {
         Real *row = c.priced + t * width;
         for (int k = 0; k < K; k++) price(c, t, k * W, row);
-        const Real *link = c.links[t], *late = c.late + t * width;
+        const Real *link = c.links[t], *late = c.late + t * c.late_stride;
         Vector even[K], odd[K];
         for (int k = 0; k < K; k++) even[k] = odd[k] = nothing();
         Int s = 0;
@@ -109,7 +109,7 @@ void pass_any(const ChainStretch &c) {
                 for (int k = 0; k < K; k++) best[k] = max(best[k], x + load(c.links[t] + s * c.width + at + k * W));
             }
             for (int k = 0; k < K; k++)
-                store(c.message + at + k * W, best[k] + load(c.late + t * c.width + at + k * W));
+                store(c.message + at + k * W, best[k] + load(c.late + t * c.late_stride + at + k * W));
         }
     }
 }
@@ -134,8 +134,49 @@ INLINE Real largest_of(const Real *x) {
     return b > c ? b : c;
 }
 
+// The largest number of a vector, everywhere.
+template <class V>
+INLINE V most_everywhere(V v) {
+    if constexpr (W == 8) {
+        v = max(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+        v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+        return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+    } else if constexpr (W == 4) {
+        v = max(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+        return max(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));
+    } else {
+        return max(v, __builtin_shufflevector(v, v, 1, 0));
+    }
+}
+
+// Rows of 8·B numbers stay in registers, and nothing has to be foreseen.
+template <int B>
+void back_rows(const ChainBack &c) {
+    constexpr int K = 8 * B / W;
+    const Int width = 8 * B;
+    Int next = c.next;
+    for (Int t = c.count; t-- > 0;) {
+        const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        Vector sums[K], most = nothing();
+        for (int k = 0; k < K; k++) {
+            sums[k] = load(x + k * W) + load(link + k * W);
+            most = max(most, sums[k]);
+        }
+        most = most_everywhere(most);
+        next = width;
+        for (int k = K; k-- > 0;) {
+            std::uint64_t equal = 0;  // a byte for each number
+            const Bytes bytes = __builtin_convertvector(sums[k] == most, Bytes);
+            __builtin_memcpy(&equal, &bytes, W);
+            const Int first = k * W + __builtin_ctzll(equal | std::uint64_t{1} << 63) / 8;
+            next = equal ? first : next;
+        }
+        c.states[t] = static_cast<std::int32_t>(next);
+    }
+}
+
 // Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
-void back(const ChainBack &c) {
+void back_any(const ChainBack &c) {
     const Int width = c.width;
     Int next = c.next;
     for (Int t = c.count; t-- > 0;) {
@@ -159,6 +200,17 @@ void back(const ChainBack &c) {
     }
 }
 
+void back(const ChainBack &c) {
+    switch (c.width) {
+        case 16:
+            return back_rows<2>(c);
+        case 24:
+            return back_rows<3>(c);
+        default:
+            return back_any(c);
+    }
+}
+
 void charge(const ChainCharge &c) {
     for (Int i = 0; i < c.size; i += W) {
         Vector sum = load(c.scores + i);
@@ -167,10 +219,71 @@ void charge(const ChainCharge &c) {
     }
 }
 
+// ---- reading a model ---------------------------------------------------------------------------------------------
+
+double sizes(const double *rows, Int count, Int stride, Int states) {
+    const Real infinity = static_cast<Real>(__builtin_inf());
+    Real sum = 0;
+    for (Int t = 0; t < count; t++, rows += stride) {
+        Vector most{};
+        Int s = 0;
+        for (; s + W <= states; s += W) {
+            const Vector x = load(rows + s), size = max(x, -x);
+            most = max(most, size < infinity ? size : Vector{});
+        }
+        Real largest = 0;
+        for (; s < states; s++) {
+            const Real size = __builtin_fabs(rows[s]), there = size < infinity ? size : 0;
+            largest = largest > there ? largest : there;
+        }
+        if (states >= W)
+            for (int k = 0; k < W; k++) largest = largest > most[k] ? largest : most[k];
+        sum += largest;
+    }
+    return sum;
+}
+
+void digest(const ChainCounts &c, const std::uint64_t *odd, std::uint64_t *sums) {
+    for (Int t = 0; t < c.count; t++) {
+        const std::int64_t *row = c.counts + t * c.stride;
+        std::uint64_t sum = 0;
+        for (Int s = 0; s < c.states; s++) sum += static_cast<std::uint64_t>(row[s]) * odd[s];
+        sums[t] += sum;
+    }
+}
+
+bool same(const ChainCounts &c, const std::int32_t *numbers, const std::int64_t *rows, Int apart) {
+    std::int64_t other = 0;
+    for (Int t = 0; t < c.count; t++) {
+        const std::int64_t *row = c.counts + t * c.stride, *known = rows + numbers[t] * apart;
+        for (Int s = 0; s < c.states; s++) other |= row[s] ^ known[s];
+    }
+    return other == 0;
+}
+
+// ---- bands -------------------------------------------------------------------------------------------------------
+
+Int settled(const ChainSettled &c) {
+    const Int width = c.width;
+    Int next = c.next;
+    for (Int t = c.count; t-- > 0;) {
+        const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        const Int best = c.best[t];
+        const Vector floor = splat(x[best] + link[best] - c.room);
+        Bits there{};  // minus the number of states within the room, in lanes
+        for (Int at = 0; at < width; at += W) there += load(x + at) + load(link + at) >= floor;
+        Int sum = 0;
+        for (int k = 0; k < W; k++) sum += there[k];
+        if (sum != -1) return c.count - 1 - t;
+        next = best;
+    }
+    return c.count;
+}
+
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back, charge};
+const ChainKernels chains{pass, back, charge, sizes, digest, same, settled};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -10,7 +10,8 @@ namespace tallytree {
 struct ChainStretch {
     std::int64_t count, states, width;
     const double *const *links;  // for each position: states rows, to the states of the next one
-    const double *late;          // for each position: a row, added to what comes out
+    const double *late;          // for each position: a row, added to what comes out; any numbers behind the states
+    std::int64_t late_stride;    // from one of these rows to the next
     const std::int32_t *kinds;   // for each position: which row of `prices` is its own
     const double *prices;        // rows: what the counts of a position cost in all
     double *message;             // a row: what comes in, then what comes out
@@ -36,6 +37,22 @@ struct ChainCharge {
     double *to;
 };
 
+// Rows of counts, one statistic of some positions.
+struct ChainCounts {
+    std::int64_t count, states, stride;  // stride: from one row to the next
+    const std::int64_t *counts;
+};
+
+// Positions whose best states are known.
+struct ChainSettled {
+    std::int64_t count, width;
+    const double *priced;        // of a pass
+    const double *const *links;  // for each position: for each state of the next one, a row of its own states
+    const std::int32_t *best;    // for each position
+    std::int64_t next;           // the state behind the last position
+    double room;
+};
+
 struct ChainKernels {
     // priced[t] = message + prices[kinds[t]]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
     // With rows of 8 numbers, from[t, s'] = the first s with that most; other rows are looked at again by `back`.
@@ -44,6 +61,14 @@ struct ChainKernels {
     void (*back)(const ChainBack &back);
     // to = scores + prices[0] * counts[0] + …
     void (*charge)(const ChainCharge &charge);
+    // The largest size of a score in each of some rows, added up; -inf has none.
+    double (*sizes)(const double *rows, std::int64_t count, std::int64_t stride, std::int64_t states);
+    // Adds counts times odd numbers, one for each state, to a sum for each row.
+    void (*digest)(const ChainCounts &counts, const std::uint64_t *odd, std::uint64_t *sums);
+    // Whether each row is the one with its number; rows with numbers are `apart` from each other.
+    bool (*same)(const ChainCounts &counts, const std::int32_t *numbers, const std::int64_t *rows, std::int64_t apart);
+    // How many positions, from the last one down, have no state but the best one within `room` of it.
+    std::int64_t (*settled)(const ChainSettled &settled);
 };
 
 }  // namespace tallytree
