@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.bulk.chain_sums import LaidChains, add_laid_chains, check_scores
+from tallytree.bulk.kind_tables import Integers
 from tallytree.bulk.labellings import Labellings
-from tallytree.bulk.truth_tables import Integers
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.kernels import native
 from tallytree.planning.budget import default_memory_limit, readable_bytes

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.expectations import Floats
+from tallytree.bulk.kind_tables import Integers
 from tallytree.bulk.least_loss import Nodes, likely_nodes, nodes_of, spelled, too_far
-from tallytree.bulk.truth_tables import Integers
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss

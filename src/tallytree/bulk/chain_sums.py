@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains, plain_chain
-from tallytree.bulk.truth_tables import Integers
+from tallytree.bulk.kind_tables import Integers
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.kind_tables import Integers
 from tallytree.bulk.labellings import Labellings
 from tallytree.bulk.loss_batch import most_violated
-from tallytree.bulk.truth_tables import BY_ESTIMATE, Integers, Search, TruthTables
+from tallytree.bulk.truth_tables import BY_ESTIMATE, Search, TruthTables
 from tallytree.errors import PerformanceWarning
 from tallytree.kernels import native
 from tallytree.losses.base import Loss

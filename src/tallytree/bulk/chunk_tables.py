@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.kind_tables import KindTables
-from tallytree.bulk.truth_tables import Integers, PositionTables, TruthTables
+from tallytree.bulk.kind_tables import Integers, KindTables
+from tallytree.bulk.truth_tables import PositionTables, TruthTables
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta, Place, chunks_of, moves_at
 from tallytree.transducers.chunks import Tag, tag_of

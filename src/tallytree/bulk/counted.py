@@ -13,8 +13,8 @@ import numpy as np
 
 from tallytree.bulk.chain_sums import ChainSums, Floats, check_refused
 from tallytree.bulk.chains import Chains
-from tallytree.bulk.kind_tables import KindTables
-from tallytree.bulk.truth_tables import Integers, TruthTables
+from tallytree.bulk.kind_tables import Integers, KindTables
+from tallytree.bulk.truth_tables import TruthTables
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.positions import HammingDistance

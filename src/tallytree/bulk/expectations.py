@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tallytree.bulk.chain_sums import ChainSums, LaidChains, check_refused, sum_laid_chains
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.truth_tables import Integers, TruthTables
+from tallytree.bulk.kind_tables import Integers
+from tallytree.bulk.truth_tables import TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import Floats, risks_of_tables, sum_chains
-from tallytree.bulk.truth_tables import Integers, PositionTables
+from tallytree.bulk.kind_tables import Integers
+from tallytree.bulk.truth_tables import PositionTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
