@@ -15,13 +15,14 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.fixture
 def benchmark(monkeypatch):
-    """Import a file of the benchmarks, and forget it afterwards."""
+    """Import a file of the benchmarks, and forget it afterwards (tests have files of the same names)."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
+    names = [path.stem for path in FOLDER.glob("*.py")]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if (FOLDER / f"{name}.py").is_file():
-            del sys.modules[name]
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(others)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)

@@ -180,7 +180,7 @@ def add_chains(**changes):
         ({"labels": np.array([0])}, "one kind per label"),
         ({"kinds": np.array([0]), "labels": np.array([0])}, "one kind per variable"),
         ({"kinds": np.array([0, 1, 1]), "labels": np.array([0, 1, 1])}, "one kind per variable"),
-        ({"losses": []}, "one table of losses"),
+        ({"losses": 2 * [native.LossTable(np.zeros(3), [0], False, 1.0)]}, "one table of losses"),
         ({"losses": [native.LossTable(np.zeros(3), [0], False, 1.0)]}, "one axis per statistic"),
         ({"skeletons": [LOSS.chain(2, False)]}, "do not look at variables as the tables do"),
         ({"skeletons": [LOSS.chain(2, True)], "tables": None}, "statistics need tables or a truth"),

@@ -13,6 +13,12 @@ try:
 except ImportError:  # tests/ is on the path: without PyTorch, its name stands for this folder
     collect_ignore_glob = ["*.py"]
 
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+
+
 NAME = os.environ.get("TALLYTREE_TORCH_DEVICE", "cpu")
 
 

@@ -306,8 +306,6 @@ def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
 @pytest.mark.parametrize("shared", [True, False])
 def test_numbers_of_tags_on_a_gpu(states, shared):
     """A lane has one state or several, and tables of derivatives lie in different memory."""
-    if not torch.cuda.is_available():
-        pytest.skip("there is no GPU here")
     source = torch.Generator().manual_seed(states)
     shape = (states, states) if shared else (9, 5, states, states)
     emissions = 3 * torch.randn(9, 6, states, generator=source, dtype=torch.float64)

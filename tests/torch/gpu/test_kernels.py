@@ -30,8 +30,6 @@ def device(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emulator: kernel_emulator.Emulator
 ) -> Iterator[str]:
     if request.param == "cuda":
-        if not torch.cuda.is_available():
-            pytest.skip("there is no GPU here")
         yield "cuda"
     else:
         kernel_emulator.install(monkeypatch, emulator)
