@@ -111,6 +111,27 @@ def test_sums_and_their_derivatives(problem, seed, idle):
     agree(found, found.slopes(ignored), by_definition(chains, statistics, found, gains))
 
 
+class Neighbours(tt.Recipe):
+    """Counts neighbours with different labels, on chains of any length; a single position has none."""
+
+    key = "neighbours"
+
+    def on(self, model):
+        size = model.cardinalities[0]
+        pairs = [((m - 1, m), 1 - np.eye(size, dtype=np.int64)) for m in range(1, len(model))]
+        return tt.Statistic(pairs or [((0,), np.zeros(size, dtype=np.int64))], name="neighbours")
+
+
+@pytest.mark.parametrize("lengths", [(1,), (1, 1), (1, 2), (3, 1, 4), (4, 3)])
+def test_neighbours_of_chains_some_of_which_are_single_positions(lengths):
+    rng, statistics = np.random.default_rng(4), (Neighbours(), ONES)
+    emissions, links = rng.normal(size=(len(lengths), max(lengths), 2)), rng.normal(size=(2, 2))
+    chains = LaidChains.padded(emissions, links, np.array(lengths))
+    found = TalliedChains(chains, statistics, None, 1)
+    gains = rng.normal(size=found.sums.shape)
+    agree(found, found.slopes(gains), by_definition(chains, statistics, found, gains))
+
+
 def long_chains(sharp, forbidden=0.0, length=30, size=4, seed=0):
     rng = np.random.default_rng(seed)
     emissions = sharp * rng.normal(size=(6, length, size))
