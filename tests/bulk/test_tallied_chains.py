@@ -215,6 +215,15 @@ def test_derivatives_grow_with_what_is_gained(gain):
     np.testing.assert_allclose(more / gain, once, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("gain", [1e-250, 1e-30, 1e30, 1e200])
+def test_derivatives_behind_an_unlikely_label_grow_with_what_is_gained(gain):
+    emissions, links = np.array([[[0.0, -200.0], [0.0, 0.0]]]), np.array([[-np.inf, -np.inf], [0.0, 0.0]])
+    chains = LaidChains.padded(emissions, links, np.array([2]))  # a likely label that nothing may follow
+    found = TalliedChains(chains, (ZEROS,), None, 1)
+    slopes = found.slopes(np.full_like(found.sums, gain))
+    np.testing.assert_allclose(slopes.labels, [[0.0, 2 * gain], [gain, gain]], rtol=1e-12)
+
+
 @pytest.mark.parametrize("forbidden", [0.0, 0.3])
 def test_the_same_bits_on_all_threads_and_instruction_sets(forbidden):
     chains = long_chains(3.0, forbidden, size=5)
