@@ -137,10 +137,12 @@ std::vector<Expectation> all_expected(const PyBatch &self, const Expecting &what
 // Takes down which items were refused; returns the values of all.
 nb::object note(PyBatch &self, const std::vector<Expectation> &found) {
     self.answers.assign(found.size(), {});
+    self.plain.assign(found.size(), false);
     std::vector<double> values;
     for (std::size_t i = 0; i < found.size(); i++) {
         self.answers[i].refused = found[i].refused;
         self.answers[i].bytes = found[i].bytes;
+        self.plain[i] = found[i].plain;
         values.push_back(found[i].value);
     }
     return to_numpy(std::move(values));
@@ -317,6 +319,7 @@ void bind_batch(nb::module_ &m) {
         .def("tally_sums", &tally_sums, "low"_a, "extent"_a, "threads"_a)
         .def("differentiate", &differentiate, "gains"_a.noconvert(), "low"_a, "threads"_a)
         .def_prop_ro("refused", &refused)
+        .def_prop_ro("plain", [](const PyBatch &self) { return self.plain; })
         .def("take_root", &take_root, "item"_a)
         .def("labellings", &labellings);
 }

@@ -21,6 +21,7 @@ struct PyBatch {
     std::vector<Kept> kept;
     Batch batch;
     std::vector<BatchAnswer> answers;
+    std::vector<bool> plain;  // of each item: whether its last sums were found in plain products
 };
 
 // The derivatives by all arrays that items point into, in the order in which these were given.

@@ -28,7 +28,8 @@ class ItemExpectation {
         if (!chain.take(item_, question_, limit_)) return false;
         const Pass pass(gate, chain.bytes(), limit_, poll_);
         Meter meter(poll_);
-        return chain.find(importance_, entries, kernels, meter, found.value);
+        found.plain = chain.find(importance_, entries, kernels, meter, found.value);
+        return found.plain;
     }
 
     Expectation find(Gate &gate, const MaxPlusKernels *kernels, std::span<double *const> entries) {

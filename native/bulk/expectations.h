@@ -19,6 +19,7 @@ struct Expectation {
     double value = 0;
     bool refused = false;  // the tables do not fit the memory limit,
     double bytes = 0;      // but need so much, or more
+    bool plain = false;    // whether it was found in plain products, and not in logarithms
 };
 
 // Results do not depend on the number of threads.

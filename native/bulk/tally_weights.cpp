@@ -43,13 +43,15 @@ bool TallyWeights::evidence(const SureSums &sure, double &value) {
 }
 
 bool TallyWeights::given(const SureSums &sure) {
-    constexpr double kMostGain = 1e40;  // so that nothing overflows
+    constexpr double kMostGain = 1e40, kLeastGain = 1e-40;  // so that nothing overflows, or vanishes
+    double largest = 0;
     for (std::size_t i = 0; i < likely.size(); i++) {
         if (!inside[i] || costs[i] == 0 || (likely[i] == 0 && sure.complete)) continue;
         if (!sure.holds(likely[i]) || !(std::abs(costs[i]) <= kMostGain)) return false;
         weights[i] = costs[i] / likely[i];
+        largest = std::max(largest, std::abs(costs[i]));
     }
-    return true;
+    return largest == 0 || largest >= kLeastGain;
 }
 
 }  // namespace tallytree

@@ -111,12 +111,33 @@ def test_sums_and_their_derivatives(problem, seed, idle):
     agree(found, found.slopes(ignored), by_definition(chains, statistics, found, gains))
 
 
+class Neighbours(tt.Recipe):
+    """Counts neighbours with different labels, on chains of any length; a single position has none."""
+
+    key = "neighbours"
+
+    def on(self, model):
+        size = model.cardinalities[0]
+        pairs = [((m - 1, m), 1 - np.eye(size, dtype=np.int64)) for m in range(1, len(model))]
+        return tt.Statistic(pairs or [((0,), np.zeros(size, dtype=np.int64))], name="neighbours")
+
+
+@pytest.mark.parametrize("lengths", [(1,), (1, 1), (1, 2), (3, 1, 4), (4, 3)])
+def test_neighbours_of_chains_some_of_which_are_single_positions(lengths):
+    rng, statistics = np.random.default_rng(4), (Neighbours(), ONES)
+    emissions, links = rng.normal(size=(len(lengths), max(lengths), 2)), rng.normal(size=(2, 2))
+    chains = LaidChains.padded(emissions, links, np.array(lengths))
+    found = TalliedChains(chains, statistics, None, 1)
+    gains = rng.normal(size=found.sums.shape)
+    agree(found, found.slopes(gains), by_definition(chains, statistics, found, gains))
+
+
 def long_chains(sharp, forbidden=0.0, length=30, size=4, seed=0):
     rng = np.random.default_rng(seed)
     emissions = sharp * rng.normal(size=(6, length, size))
     links = rng.normal(size=(size, size))
     emissions[rng.random(emissions.shape) < forbidden] = -np.inf
-    emissions[:, :, 2] = 0.0
+    emissions[:, :, 2:3] = 0.0
     return LaidChains.padded(emissions, links, np.array([length, 1, 2, length // 2, length - 1, length]))
 
 
@@ -146,6 +167,45 @@ def test_rare_tallies_are_as_certain_as_in_logarithms(sharp, forbidden, counted)
         np.testing.assert_allclose(ours.links, theirs.links, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("chains", "counted", "wanted"),
+    [
+        (long_chains(1.0), (ZEROS,), True),
+        (long_chains(1.0), (ZEROS, ONES), True),
+        (long_chains(1.0, 0.3), (ZEROS, ONES), True),
+        (long_chains(1.0), (Neighbours(),), True),
+        (long_chains(1.0, size=1), (ZEROS,), True),
+        (long_chains(1e-12), (ZEROS,), True),
+        (long_chains(1.0), (ZEROS.capped(NEVER),), False),
+        (long_chains(1.0, length=4, size=5), tuple(tt.count(state=s) for s in range(5)), False),
+        (long_chains(2000.0), (ZEROS,), False),
+    ],
+    ids=["one", "two", "forbidden", "pairs", "single", "equal", "capped", "five", "far apart"],
+)
+def test_products_are_used_where_they_are_certain(chains, counted, wanted):
+    found = TalliedChains(chains, counted, None, 1)
+    assert all(found._batch.plain) if wanted else not any(found._batch.plain[::5])  # those are long
+    found.slopes(np.ones_like(found.sums))
+    assert all(found._batch.plain) if wanted else not any(found._batch.plain[::5])
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_only_chains_with_tallies_beyond_products_are_left_to_logarithms(forbidden):
+    emissions = np.zeros((3, 60, 2))
+    emissions[1, :, 0] = -20.0  # all zeros: exp(-1200) of the sum
+    if forbidden:
+        emissions[2, 0, 0] = -np.inf
+    chains = LaidChains.padded(emissions, np.zeros((2, 2)), np.full(3, 60))
+    found = TalliedChains(chains, (ZEROS,), None, 1)
+    assert found._batch.plain == [True, False, True]
+    for tally, plain in ((1, True), (59, False)):  # of a likely tally of that chain, derivatives are certain
+        gains = np.zeros_like(found.sums)
+        gains[:, tally] = 1.0
+        slopes = found.slopes(gains)
+        assert found._batch.plain == [True, plain, True]
+        np.testing.assert_allclose(slopes.labels[:, 0].reshape(3, 60).sum(1), tally, rtol=1e-12)
+
+
 @pytest.mark.parametrize("gain", [1e-200, 1e30, 1e60, 1e200])
 def test_derivatives_grow_with_what_is_gained(gain):
     chains = long_chains(3.0)
@@ -153,6 +213,15 @@ def test_derivatives_grow_with_what_is_gained(gain):
     gains = np.random.default_rng(2).normal(size=found.sums.shape)
     once, more = found.slopes(gains).labels, found.slopes(gain * gains).labels
     np.testing.assert_allclose(more / gain, once, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("gain", [1e-250, 1e-30, 1e30, 1e200])
+def test_derivatives_behind_an_unlikely_label_grow_with_what_is_gained(gain):
+    emissions, links = np.array([[[0.0, -200.0], [0.0, 0.0]]]), np.array([[-np.inf, -np.inf], [0.0, 0.0]])
+    chains = LaidChains.padded(emissions, links, np.array([2]))  # a likely label that nothing may follow
+    found = TalliedChains(chains, (ZEROS,), None, 1)
+    slopes = found.slopes(np.full_like(found.sums, gain))
+    np.testing.assert_allclose(slopes.labels, [[0.0, 2 * gain], [gain, gain]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("forbidden", [0.0, 0.3])

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,19 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 from learning_problems import LOSSES, sequences
+from sklearn.exceptions import ConvergenceWarning
 
 import tallytree as tt
-from tallytree.learning import CuttingPlanes, FrankWolfe, Subgradient, TopTallies, train
+from tallytree.learning import (
+    CuttingPlanes,
+    FrankWolfe,
+    SequenceCRF,
+    Subgradient,
+    TopTallies,
+    structured_crf,
+    train,
+)
+from tallytree.learning.descent import fit_weights
 from tallytree.learning.files import read_arrays, write_arrays
 
 SOLVERS = [
@@ -59,8 +70,10 @@ def test_a_killed_run_goes_on_bit_for_bit(solver, scaling, tmp_path):
 
 PROGRAM = """
 import sys
+import time
 sys.path.insert(0, {tests!r})
 from learning_problems import LOSSES, sequences
+from sklearn.exceptions import ConvergenceWarning
 from tallytree.learning import FrankWolfe, train
 problem = sequences(6, LOSSES["hamming"], examples=30)
 def report(progress):
@@ -162,3 +175,52 @@ def test_damaged_files_are_refused_and_half_written_ones_never_seen(tmp_path, mo
         write_arrays(file, {"kind": "checkpoint"}, {})
     assert read_arrays(file, "estimator")[0] == {"kind": "estimator"}
     assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
+
+
+CHUNKS = [["a"], ["b"], ["a"]], [["b"], ["a"]]
+"""Of words."""
+
+
+def tallied(**changes):
+    """A CRF whose objective needs tables of tallies: it starts from the likelihood."""
+    return SequenceCRF(tt.losses.FBeta(background="O"), objective="softmax-margin", c2=0.01, **changes)
+
+
+def test_a_fit_that_goes_on_from_a_file_does_not_start_from_the_likelihood_again(tmp_path, monkeypatch):
+    y, options = [["x", "O", "x"], ["O", "O"]], {"tolerance": 1e-6, "checkpoint": tmp_path / "run"}
+    with pytest.warns(ConvergenceWarning):
+        tallied(max_passes=2, **options).fit(CHUNKS, y)
+    whole = tallied(tolerance=1e-6).fit(CHUNKS, y)
+
+    def again(self, problem, importance):
+        raise AssertionError("the weights are in the file")
+
+    monkeypatch.setattr(SequenceCRF, "_first_objective", again)
+    resumed = tallied(**options).fit(CHUNKS, y)
+    assert resumed.converged_
+    assert resumed.primal_ == pytest.approx(whole.primal_, rel=2e-6)
+    assert [entry.number for entry in resumed.history_] == list(range(1, len(resumed.history_) + 1))
+
+
+def test_the_likelihood_at_the_start_is_part_of_the_time_limit(monkeypatch):
+    limits = []
+
+    def slowly(objective, penalty, start, options, memory=None):
+        limits.append(options.max_seconds)
+        time.sleep(0.05)
+        return fit_weights(objective, penalty, start, options, memory)
+
+    monkeypatch.setattr(structured_crf, "fit_weights", slowly)
+    tallied(max_seconds=100.0).fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
+    assert limits[0] == 100.0 and 0.0 < limits[1] <= 99.95
+
+
+def test_an_interrupt_before_the_first_checkpoint_does_not_promise_one(tmp_path, monkeypatch):
+    def interrupted(progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tallytree.learning.progress.show_line", interrupted)
+    crf = tallied(checkpoint=tmp_path / "run", verbose=True)
+    with pytest.raises(KeyboardInterrupt, match=r"set warm_start=True and fit again to resume$"):
+        crf.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
+    assert not (tmp_path / "run").exists()

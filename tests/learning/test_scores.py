@@ -19,6 +19,7 @@ from tallytree.learning import (
     TreeSVM,
     accuracy_scorer,
     chunk_f1_scorer,
+    corpus_f,
     corpus_score,
     sample_sentences,
     token_f1_scorer,
@@ -134,3 +135,8 @@ def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
         svm.fit(X, y)
     assert svm.interrupted_
     assert len(svm.predict(X)) == 8
+
+
+def test_a_corpus_has_one_prediction_for_each_truth():
+    with pytest.raises(ModelError, match="there are 2 truths but 1 predictions; each truth needs one"):
+        corpus_f([["O"], ["O"]], iter([["O"]]))

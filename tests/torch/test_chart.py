@@ -1,5 +1,7 @@
 """Charts against enumeration of all labelled binary trees."""
 
+import gc
+import weakref
 from functools import cache
 from itertools import product
 
@@ -218,3 +220,16 @@ def test_what_is_wrong_is_said(device):
     ):
         with pytest.raises(tt.ModelError, match=text):
             bad()
+
+
+@pytest.mark.parametrize("use", [lambda c: c.log_partition, lambda c: c.marginals, lambda c: c.entropy()])
+def test_a_chart_goes_with_its_last_reference(use):
+    chart = ttt.Chart(2 * torch.zeros(1, 3, 3, requires_grad=True))
+    use(chart)
+    reference = weakref.ref(chart)
+    gc.disable()
+    try:
+        del chart
+        assert reference() is None
+    finally:
+        gc.enable()

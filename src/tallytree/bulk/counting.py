@@ -11,7 +11,7 @@ from tallytree.model.blocks import Block
 from tallytree.statistics.statistic import Statistic
 
 _MOST_ENTRIES = 2**22
-"""The largest number of entries of the tables of one length."""
+"""The largest number of entries of the tables of one length, and of pairs of kinds."""
 
 Bound = Mapping[int, tuple[Statistic, ...]]
 """Statistics on chains of several lengths."""
@@ -20,7 +20,8 @@ Bound = Mapping[int, tuple[Statistic, ...]]
 def counting_tables(bound: Bound, labels: int) -> tuple[CountingTables | None, dict[int, Integers]]:
     """Return tables that serve chains of several lengths, and the kinds of the positions of each length.
 
-    There are none if a statistic is capped, or looks at other variables than single ones and neighbours.
+    There are none if a statistic is capped, looks at other variables than single ones and neighbours, or
+    counts in too many ways.
 
     Examples
     --------
@@ -30,7 +31,8 @@ def counting_tables(bound: Bound, labels: int) -> tuple[CountingTables | None, d
     >>> tables.tables.given.tolist(), kinds
     ([[[0, 1]]], {3: array([0, 0, 0])})
     """
-    counted = {length: _positions(statistics, length, labels) for length, statistics in bound.items()}
+    linked = any(b.arity > 1 for some in bound.values() for one in some for b in one.blocks)
+    counted = {length: _positions(some, length, labels, linked) for length, some in bound.items()}
     rows: dict[bytes, int] = {}
     given: list[Integers] = []
     moved: list[Integers] = []
@@ -46,6 +48,8 @@ def counting_tables(bound: Bound, labels: int) -> tuple[CountingTables | None, d
                 moved.append(after)
             numbers.append(number)
         kinds[length] = np.array(numbers, dtype=np.int64)
+    if len(given) ** 2 > _MOST_ENTRIES:
+        return None, {}
     names = tuple(statistic.name for statistic in next(iter(bound.values())))
     return CountingTables(names, _by_kinds(given, moved, labels)), kinds
 
@@ -65,10 +69,10 @@ def _by_kinds(given: list[Integers], moved: list[Integers], labels: int) -> Kind
 
 
 def _positions(
-    statistics: tuple[Statistic, ...], length: int, labels: int
+    statistics: tuple[Statistic, ...], length: int, labels: int, linked: bool
 ) -> tuple[Integers, Integers] | None:
     """Return what positions count: (length, P, N) alone, and (length, P, N, N) after the one before."""
-    count, linked = len(statistics), any(b.arity > 1 for one in statistics for b in one.blocks)
+    count = len(statistics)
     if length * count * labels ** (1 + linked) > _MOST_ENTRIES:
         return None
     alone = np.zeros((length, count, labels), dtype=np.int64)

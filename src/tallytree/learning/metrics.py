@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tallytree.errors import ModelError
 from tallytree.learning.examples import of_each
 from tallytree.losses import (
     FBeta,
@@ -63,7 +64,12 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
         nodes = bound.nodes(list(_flat(pair[1])))
         return (nodes & bound.gold).total(), nodes.total(), bound.gold.total()
 
-    each = list(of_each(zip(truths, predictions, strict=True), counted))
+    right_ones, others = list(truths), list(predictions)
+    if len(right_ones) != len(others):
+        raise ModelError(
+            f"there are {len(right_ones)} truths but {len(others)} predictions; each truth needs one"
+        )
+    each = list(of_each(zip(right_ones, others, strict=True), counted))
     right, found, wanted = map(sum, zip(*each, strict=True)) if each else (0, 0, 0)
     square = recipe.beta**2
     return CorpusScore(

@@ -56,7 +56,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         Stop at this certified relative gap; for the expected loss, when the norm of the gradient is at most
         this times ``max(1, ‖w‖)``.
     max_passes, max_seconds
-        The maximum number of L-BFGS steps; the time limit. A step that has begun is finished.
+        The maximum number of L-BFGS steps; the time limit. A step that has begun is finished. Objectives that
+        take far longer than the likelihood start from its weights: finding these is part of the time limit,
+        and takes at most as many steps again.
     n_jobs : int, optional
         The number of threads, by default the number of processors. The weights do not depend on it.
     warm_start : bool

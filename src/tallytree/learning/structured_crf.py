@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -96,10 +97,16 @@ class StructuredCRF(StructuredEstimator):
         problem = self._problem(X, truths, self._recipe())
         objective = self._objective(problem, kind, importance)
         with shown_passes(self.verbose) as show:
-            options = self._run_options(show)
-            start = self._start(objective, penalty, problem, importance, going_on, options)
+            options, began = self._run_options(show), perf_counter()
             memory = self._memory(problem, kind, importance)
-            found = fit_weights(objective, penalty, start, options, memory)
+            if going_on:
+                start = self._last_weights(objective, problem)
+            elif memory is not None and memory.path.exists():  # which has the weights
+                start = np.zeros(objective.dimension)
+            else:
+                start = self._start(objective, penalty, problem, importance, options)
+            left = replace(options, max_seconds=max(options.max_seconds - (perf_counter() - began), 0.0))
+            found = fit_weights(objective, penalty, start, left, memory)
         self._note(found, objective.spread(found.weights))
         self._raise_interrupt()
         return self
@@ -120,23 +127,19 @@ class StructuredCRF(StructuredEstimator):
         """Return the weight of each example."""
         return importance_of(truths, self.labels_, self.class_weight, sample_weight)
 
+    def _last_weights(self, objective: Objective, problem: Any) -> Floats:
+        """Return the weights of the last fit."""
+        if len(self.weights_) != problem.dimension:
+            raise ModelError(
+                f"warm_start continues from {len(self.weights_)} weights, but these examples need "
+                f"{problem.dimension}; set warm_start=False"
+            )
+        return objective.gathered(self.weights_)
+
     def _start(
-        self,
-        objective: Objective,
-        penalty: Penalty,
-        problem: Any,
-        importance: Floats,
-        going_on: bool,
-        options: RunOptions,
+        self, objective: Objective, penalty: Penalty, problem: Any, importance: Floats, options: RunOptions
     ) -> Floats:
-        """Return the initial weights: of the last fit, for tables of tallies of the likelihood, or 0."""
-        if going_on:
-            if len(self.weights_) != problem.dimension:
-                raise ModelError(
-                    f"warm_start continues from {len(self.weights_)} weights, but these examples need "
-                    f"{problem.dimension}; set warm_start=False"
-                )
-            return objective.gathered(self.weights_)
+        """Return the initial weights: those of the likelihood for tables of tallies, or 0."""
         start = np.zeros(objective.dimension)
         if objective.convex and not objective.tallied:
             return start

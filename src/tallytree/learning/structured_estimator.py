@@ -158,8 +158,9 @@ class StructuredEstimator(RecipeEstimator):
         """Raise an interrupt again after recording the fit, so that it also stops the caller."""
         if not self.interrupted_:
             return
-        on = "set warm_start=True and fit again" if self.checkpoint is None else "fit again"
-        source = "" if self.checkpoint is None else f" from {os.fspath(self.checkpoint)}"
+        written = self.checkpoint is not None and os.path.exists(self.checkpoint)  # after the first pass
+        on = "fit again" if written else "set warm_start=True and fit again"
+        source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
         raise KeyboardInterrupt(
             f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
             f"so far and can predict; {on} to resume{source}"

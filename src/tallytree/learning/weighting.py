@@ -59,7 +59,8 @@ def _given(sample_weight: ArrayLike | None, count: int) -> Floats:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(wrong):
         raise ModelError(
-            f"the weight of example {wrong[0]} is {weights[wrong[0]]}, but weights must be non-negative"
+            f"the weight of example {wrong[0]} is {weights[wrong[0]]}, but weights must be finite and at "
+            "least 0"
         )
     return weights
 
@@ -81,7 +82,9 @@ def _named(class_weight: Any, labels: Labels) -> Floats:
         if label not in numbers:
             raise ModelError(f"class_weight has {label!r}, which is not a label of the examples")
         if not 0.0 <= weight < np.inf:
-            raise ModelError(f"the weight of label {label!r} is {weight}, but weights must be non-negative")
+            raise ModelError(
+                f"the weight of label {label!r} is {weight}, but weights must be finite and at least 0"
+            )
         each[numbers[label]] = weight
     return each
 

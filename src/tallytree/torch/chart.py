@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -44,6 +44,22 @@ def _grammar(labels: tuple[str, ...]) -> Grammar:
 def _forest(labels: tuple[str, ...], length: int) -> Forest:
     """Return the forest of all binary trees over some number of words, without scores."""
     return Forest(_grammar(labels), [_LETTER] * length)
+
+
+class _Gathering(NamedTuple):
+    """Where derivatives of a chart belong; the graph of its results holds this, and not the chart."""
+
+    shape: torch.Size
+    full_shape: tuple[int, ...]
+    order: list[int]
+
+    def __call__(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
+        """Return derivatives with respect to scores, from those of each sentence's forest."""
+        whole = np.zeros(self.full_shape)
+        for number, (gain, slope) in enumerate(zip(gains, slopes, strict=True)):
+            length = len(slope) - 1
+            whole[number, :length, :length] = gain * slope[:-1, 1:][..., self.order]
+        return torch.from_numpy(whole).view(self.shape)
 
 
 class Chart(Structured):
@@ -103,7 +119,8 @@ class Chart(Structured):
 
         def evaluate() -> tuple[Tensor, Shares]:
             values = torch.tensor([value for value, _ in self._sums], dtype=torch.float64)
-            return values, lambda gain: [self._gathered(gain.tolist(), [slopes for _, slopes in self._sums])]
+            slopes, gathered = [slopes for _, slopes in self._sums], self._gathering
+            return values, lambda gain: [gathered(gain.tolist(), slopes)]
 
         return attached(evaluate, self.scores)
 
@@ -115,16 +132,12 @@ class Chart(Structured):
     @cached_property
     @eager
     def _slopes(self) -> tuple[Tensor, ...]:
-        slopes = self._gathered([1.0] * len(self._sums), [slopes for _, slopes in self._sums])
+        slopes = self._gathering([1.0] * len(self._sums), [slopes for _, slopes in self._sums])
         return (slopes.to(self.device, self.scores.dtype),)
 
-    def _gathered(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
-        """Return derivatives with respect to scores, from those of each sentence's forest."""
-        whole = np.zeros(self._full_shape)
-        for number, (gain, slope) in enumerate(zip(gains, slopes, strict=True)):
-            length = len(slope) - 1
-            whole[number, :length, :length] = gain * slope[:-1, 1:][..., self._order]
-        return torch.from_numpy(whole).view(self.scores.shape)
+    @property
+    def _gathering(self) -> _Gathering:
+        return _Gathering(self.scores.shape, self._full_shape, self._order)
 
     @property
     def _full_shape(self) -> tuple[int, ...]:
@@ -161,6 +174,7 @@ class Chart(Structured):
         known = [distribution(forest, statistics) for forest in self.subjects()]
         tallies = np.concatenate([one.tallies for one in known])
         low, high = tallies.min(axis=0), tallies.max(axis=0)
+        gathered = self._gathering
 
         def evaluate() -> tuple[Tensor, Shares]:
             table = np.full((len(known), *(high - low + 1)), -np.inf)
@@ -171,7 +185,7 @@ class Chart(Structured):
             def shares(gain: Tensor) -> list[Tensor | None]:
                 each = zip(gain.to("cpu", torch.float64).numpy(), places, known, strict=True)
                 slopes = [one.gradient(row[place]).constituents for row, place, one in each]
-                return [self._gathered([1.0] * len(slopes), slopes)]
+                return [gathered([1.0] * len(slopes), slopes)]
 
             return torch.from_numpy(table), shares
 

@@ -109,6 +109,17 @@ def test_invalid_inputs(captured, way, spoil, words):
     replays.check()
 
 
+def test_one_error_tells_of_all_graphs(captured):
+    captured()
+    for spoil, _ in WRONG:
+        given = batch(2)
+        spoil(given)
+        outcome(WAYS[0], given)
+    with pytest.raises(tt.ModelError):
+        replays.check()
+    replays.check()  # since the last call, nothing was wrong
+
+
 @pytest.mark.parametrize("made", [MODULES[0], MODULES[1]], ids=IDS[:2])
 def test_forbidden_truths(captured, made):
     captured()

@@ -57,13 +57,16 @@ class Replayed(Slot):
     def free(self) -> None:
         """Do nothing: replays use the words."""
 
-    def check(self) -> None:
-        """Raise an error for what was found since the last check."""
+    def take(self) -> int:
+        """Return the flags of what was found since the last call."""
         flags, self._told[0] = self._told[0], 0
-        if flags:
-            self._explain()
-            said = ", ".join(words for bit, words in _IN_WORDS.items() if flags & bit)
-            raise ModelError(f"a CUDA graph was replayed with invalid input: {said}; {_MEANING}")
+        return flags
+
+    def complain(self, flags: int) -> None:
+        """Raise an error for what was found."""
+        self._explain()
+        said = ", ".join(words for bit, words in _IN_WORDS.items() if flags & bit)
+        raise ModelError(f"a CUDA graph was replayed with invalid input: {said}; {_MEANING}")
 
     def _explain(self) -> None:
         """Raise the full error if the tensors that are wrong still have the values that were."""
@@ -83,8 +86,9 @@ def check() -> None:
     """Wait for the devices, and raise an error if replayed graphs have found invalid inputs."""
     for device in {slot.device for slot in _REPLAYED if slot.device.type == "cuda"}:
         torch.cuda.synchronize(device)
-    for slot in _REPLAYED:
-        slot.check()
+    found = [(slot, flags) for slot in list(_REPLAYED) if (flags := slot.take())]
+    for slot, flags in found[:1]:  # the others go with it: the next call tells of what is found from now on
+        slot.complain(flags)
 
 
 def refuse(what: str) -> None:
