@@ -217,9 +217,10 @@ void ChainMessages::find_best(Pass &pass) {
     }
     pass.tally = rows_.constant_counts;
     if (!rows_.neighbours_count() && keys_add_up_) {
-        Index sum = 0;
-        for (Index t = 0; t < length; t++) sum += rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]];
-        const Tally counted = packing_.unpack(sum);
+        std::uint64_t sum = 0;
+        for (Index t = 0; t < length; t++)
+            sum += static_cast<std::uint64_t>(rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]]);
+        const Tally counted = packing_.unpack(static_cast<Index>(sum));
         for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
         return;
     }

@@ -247,6 +247,25 @@ def test_scores_that_are_tiny_or_huge(size, both):
     assert (found.finished, found.impossible) == (both == 70, both == 71)
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("large", [2**20, 2**29, 2**30 - 2, 2**30])
+def test_counts_that_are_large_at_every_variable(number, large):
+    rng = np.random.default_rng(number)
+    model = tt.Model.chain(rng.normal(size=(70, 4)), rng.normal(size=(4, 4)))
+    sides = rng.choice([-1, 1], size=(number, 70, 1))
+    counts = rng.integers(-1, 2, (number, 70, 4)) + large * sides
+    statistics = [tt.node_statistic(one, name=f"s{p}").on(model) for p, one in enumerate(counts)]
+    start = rng.integers(0, 4, 70)
+    tally = [one.tally(start) for one in statistics]
+    here = search(model, statistics, Wanted(tally, tally))
+    other = search(swapped(model), statistics, Wanted(tally, tally))
+    assert (here is None) == (other is None)
+    if here is not None:
+        assert here.finished and here.value == pytest.approx(other.value, rel=1e-12)
+        assert [one.tally(here.labelling(0)) for one in statistics] == tally
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_process_that_was_forked_searches_on():
     rng = np.random.default_rng(3)
