@@ -66,10 +66,9 @@ void ChainMessages::begin() {
 
 double ChainMessages::rest() {
     memory_ = Arena();
-    const auto lists =
-        static_cast<double>(from_.capacity() + (cells_.capacity() + ends_.capacity()) * sizeof(Joined) +
-                            nodes_.capacity() * sizeof(Node) + levels_.capacity() * sizeof(Level) +
-                            tallies_.capacity() * sizeof(Cell) + origin_.capacity() * sizeof(Index));
+    const auto lists = static_cast<double>(from_.capacity() + (cells_.capacity() + ends_.capacity()) * sizeof(Joined) +
+                                           nodes_.capacity() * sizeof(Node) + levels_.capacity() * sizeof(Level) +
+                                           tallies_.capacity() * sizeof(Cell) + origin_.capacity() * sizeof(Index));
     double states = 0;
     for (const Kept &kept : kept_) states += static_cast<double>(kept.states.capacity() * sizeof(std::int32_t));
     return lists + states + merger_.bytes() + end_merger_.bytes() +
