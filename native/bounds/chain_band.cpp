@@ -96,7 +96,8 @@ void ChainMessages::fill(Index t, Index state, double budget) {
         for (Index i = node.begin; i < node.end; i++) {
             const double regret = cells_[i].regret + edge.regret;
             if (!(regret <= budget)) continue;
-            const Joined cell{cells_[i].key + edge.key - key, regret, static_cast<std::int32_t>(i), cells_[i].tied};
+            const Index moved = cells_[i].key + Packing::difference(edge.key, key);
+            const Joined cell{moved, regret, static_cast<std::int32_t>(i), cells_[i].tied};
             if (edges.size() > 1) merger_.add(cell);
             else cells_.push_back(cell);
         }

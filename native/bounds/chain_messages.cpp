@@ -52,7 +52,9 @@ void ChainMessages::begin() {
         kept_[i].there = false;
         kept_[i].priced = static_cast<double *>(memory_.data()) + row * static_cast<Index>(i);
     }
+    held_ = {};
     linked_.reset();
+    for (auto &edges : into_) edges.clear();  // those of a band that was broken off
     weighed_.assign(rows_.width, 0);
     into_.resize(std::max(into_.size(), static_cast<std::size_t>(rows_.states)));
     kind_prices_.resize(rows_.kinds() * rows_.width);
@@ -64,11 +66,12 @@ void ChainMessages::begin() {
 
 double ChainMessages::rest() {
     memory_ = Arena();
-    const auto lists = static_cast<double>(from_.capacity() + cells_.capacity() * sizeof(Joined) +
-                                           nodes_.capacity() * sizeof(Node) + levels_.capacity() * sizeof(Level));
+    const auto lists = static_cast<double>(from_.capacity() + (cells_.capacity() + ends_.capacity()) * sizeof(Joined) +
+                                           nodes_.capacity() * sizeof(Node) + levels_.capacity() * sizeof(Level) +
+                                           tallies_.capacity() * sizeof(Cell) + origin_.capacity() * sizeof(Index));
     double states = 0;
     for (const Kept &kept : kept_) states += static_cast<double>(kept.states.capacity() * sizeof(std::int32_t));
-    return lists + states + merger_.bytes() +
+    return lists + states + merger_.bytes() + end_merger_.bytes() +
            8 * static_cast<double>(kind_prices_.capacity() + link_prices_.capacity()) + rows_.kept();
 }
 
@@ -213,9 +216,10 @@ void ChainMessages::find_best(Pass &pass) {
     }
     pass.tally = rows_.constant_counts;
     if (!rows_.neighbours_count() && keys_add_up_) {
-        Index sum = 0;
-        for (Index t = 0; t < length; t++) sum += rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]];
-        const Tally counted = packing_.unpack(sum);
+        std::uint64_t sum = 0;
+        for (Index t = 0; t < length; t++)
+            sum += static_cast<std::uint64_t>(rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]]);
+        const Tally counted = packing_.unpack(static_cast<Index>(sum));
         for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
         return;
     }

@@ -136,8 +136,11 @@ bool ChainRows::measure_kinds(Facts &facts) {
 }
 
 double ChainRows::kept() const {
+    std::size_t tables = 0;
+    for (const auto *lists : {&forward_, &backward_})
+        for (const auto &table : *lists) tables += table.capacity();
     return static_cast<double>(links.capacity() + back_links.capacity() + first.capacity() + kind_keys.capacity() +
-                               kind_rows_.capacity()) *
+                               kind_rows_.capacity() + tables) *
                8 +
            static_cast<double>(variable.capacity() + kind.capacity() + kind_counts.capacity()) * 4 +
            static_cast<double>(shares.capacity() * sizeof(Share) + memory_.bytes());

@@ -67,7 +67,7 @@ void GraphMessages::find_live(Index t, double budget) {
             const double regret = best - weighed_[v];
             if (!(regret <= room)) continue;
             const auto input = reach(step.a, at.a + v * step.gone.a, context + regret);
-            const Index key = key_of(t, at.shift + v * step.gone.shift) - best_key;
+            const Index key = Packing::difference(key_of(t, at.shift + v * step.gone.shift), best_key);
             ways_.push_back({static_cast<std::int32_t>(v), input, regret, key});
         }
         live_[i].ways_end = static_cast<Index>(ways_.size());

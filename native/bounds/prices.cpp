@@ -146,6 +146,7 @@ Prices Search::outside(const Box &box, const Prices &prices, const Tally &tally)
 // If nothing allowed has been met yet, looks for prices so large that scores hardly matter, along the shortest way from
 // the tallies that were met to the box. They lead to tallies that are nearer, or prove that none is in the box.
 bool Search::separate(const Box &box) {
+    const double size = tables_.magnitude() + scale_ + 8 * tolerance(passes_.front());
     for (int round = 0; round < 24 && value_ == kNegativeInfinity && !spent(); round++) {
         if (unreachable(box)) return false;
         std::vector<Prices> slopes;
@@ -153,7 +154,7 @@ bool Search::separate(const Box &box) {
         const Prices way = proximal(std::vector<double>(slopes.size(), 0.0), slopes, 1);
         const double length = inner(way, way);
         if (!(length > 1e-9)) return true;
-        pass(plus({}, way, std::ldexp(tables_.magnitude() + scale_, 2 + round) / length));
+        pass(plus({}, way, std::ldexp(size, 2 + round) / length));
     }
     return !(value_ == kNegativeInfinity && unreachable(box));
 }

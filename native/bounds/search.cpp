@@ -120,7 +120,8 @@ Search::State Search::first_value(Part &part) {
     double d;
     const std::size_t at = best_pass(part.box, d);
     go_back(passes_[at].prices);
-    for (double tried = std::min(16.0 / span_, 0.1) * scale_; value_ == kNegativeInfinity;) {
+    const double least = std::max(std::min(16.0 / span_, 0.1) * scale_, tolerance(passes_[last_]));
+    for (double tried = least; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
         const double all = highest_score(found, part.box) + tables_.magnitude() + 2 * tolerance(found);

@@ -60,9 +60,13 @@ class Packing {
     Index largest() const { return (Index{1} << (bits_ - 1)) - 1; }
     template <class Offsets>
     Index pack(const Offsets &offset) const {
-        Index key = 0;
-        for (Index p = 0; p < statistics_; p++) key += static_cast<Index>(offset[p]) * unit(p);
-        return key;
+        std::uint64_t key = 0;  // keys of large counts wrap around; their differences are right all the same
+        for (Index p = 0; p < statistics_; p++)
+            key += static_cast<std::uint64_t>(static_cast<Index>(offset[p])) * static_cast<std::uint64_t>(unit(p));
+        return static_cast<Index>(key);
+    }
+    static Index difference(Index key, Index other) {
+        return static_cast<Index>(static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(other));
     }
     Tally unpack(Index key) const {
         Tally offset{};
