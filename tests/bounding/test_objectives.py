@@ -64,10 +64,15 @@ def test_two_statistics_caps_and_constraints():
 def test_a_function_of_a_long_chain():
     model = chain(4, 3000, 5)
     ones = tt.count(model, state=1)
-    found = tt.solve(model, [ones], lambda score, k: score - 0.2 * np.abs(k - 900))
+    found, full, default = (
+        tt.solve(model, [ones], lambda score, k: score - 0.2 * np.abs(k - 900), strategy=s)
+        for s in ("bounds", "full", "auto")
+    )
     assert isinstance(found.certificate, BoundsCertificate)
-    full = tt.solve(model, [ones], lambda score, k: score - 0.2 * np.abs(k - 900), strategy="full")
     assert found.value == pytest.approx(full.value) and found.tally == full.tally
+    assert not isinstance(
+        default.certificate, BoundsCertificate
+    )  # the table takes as long as the evaluations
 
 
 def test_what_is_no_objective_is_refused_as_by_tables():

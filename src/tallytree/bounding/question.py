@@ -124,8 +124,11 @@ class Question(NamedTuple):
         """Return from what size on, in operations, a table is worth avoiding for this question.
 
         A function takes several searches, and is evaluated several times for every tally of the box. For
-        functions with plateaus, it is fifty times: such a search ends at its limit.
+        functions with plateaus, it is fifty times: such a search ends at its limit. Tables of a single count
+        over chains and trees stay in the cache, and take about as long as those evaluations.
         """
+        if self.objective is not None and len(query.carried) == 1 and price.narrow:
+            return inf
         asked = None if self.objective is None else self.wanted(query)
         if asked is None:
             return 0.0

@@ -69,6 +69,11 @@ class SearchPrice(NamedTuple):
         return self.slower * (self.passes * self.pass_operations + _CELL * self.cells)
 
     @property
+    def narrow(self) -> bool:
+        """Whether the model has a width of 1."""
+        return self.slower == SLOWER
+
+    @property
     def tried(self) -> bool:
         """Whether ``strategy="auto"`` tries bounds first."""
         return self.table_operations >= WORTH_TRYING and self.operations < self.table_operations
