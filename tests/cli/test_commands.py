@@ -149,8 +149,12 @@ def test_a_diverse_list(files, capsys):
     expected = tt.diverse_k_best(PROBLEM.model, 3, 3)
     assert [one["assignment"] for one in found] == [one.assignment.tolist() for one in expected]
     assert run("k-best", "week.uai", "-k", "3", "--distance", "7") == Exit.OK
-    assert capsys.readouterr().err == "tallytree: there are only 2 labellings, not 3\n"
-    assert run("k-best", "week.json", "--distance", "3") == Exit.MALFORMED
+    assert capsys.readouterr().err == "tallytree: there are only 2 labellings at this distance, not 3\n"
+    ask = ("k-best", "week.uai", "-k", "2", "--distance", "3", "--count", "ones=1", "--where", "ones == 4")
+    found = json.loads(said(capsys, *ask, "--json"))
+    expected = tt.diverse_k_best(PROBLEM.model, 2, 3, where=tt.count(state=1) == 4)
+    assert [one["assignment"] for one in found] == [one.assignment.tolist() for one in expected]
+    assert run(*ask, "--objective", "score + ones") == Exit.MALFORMED
     assert "a diverse list is ordered by score" in capsys.readouterr().err
 
 

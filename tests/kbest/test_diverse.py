@@ -13,24 +13,22 @@ from tallytree.testing import score_tolerance
 # ---------------------------------------------------------------- far from each other
 
 
-def greedy(model, k, distances, measure):
+def greedy(model, k, distances, measure, where=None):
     """Return the scores of the definition: each the best of those that are far enough from all before it.
 
     Ties may be broken in any way, so the labellings of the answer are followed.
     """
-    labellings, scores = satisfying(model, None)
-    far = np.ones(len(scores), dtype=bool)
+    labellings, scores = satisfying(model, where)
     chosen = yield None
     for rank in range(k):
-        if rank:
-            far = np.ones(len(scores), dtype=bool)
-            for y in chosen[:rank]:
-                far &= measure(labellings, y) >= distances[rank - 1]
+        far = np.ones(len(scores), dtype=bool)
+        for y in chosen[:rank]:
+            far &= measure(labellings, y) >= distances[rank - 1]
         yield float(scores[far][0]) if far.any() else None
 
 
-def check_diverse(found, model, k, distances, measure):
-    expected = greedy(model, k, distances, measure)
+def check_diverse(found, model, k, distances, measure, where=None):
+    expected = greedy(model, k, distances, measure, where)
     next(expected)
     wanted = [expected.send([s.assignment for s in found]), *expected]
     wanted = wanted[: wanted.index(None)] if None in wanted else wanted
@@ -50,6 +48,39 @@ def hamming(labellings, y):
 @settings(max_examples=200)
 def test_diverse_labellings_follow_the_definition(model, k, m):
     check_diverse(tt.diverse_k_best(model, k, m), model, k, [m] * k, hamming)
+
+
+@given(
+    model=models(largest=5),
+    k=st.integers(1, 4),
+    m=st.integers(1, 3),
+    most=st.integers(0, 5),
+    strategy=st.sampled_from(["auto", "bounds", "full"]),
+)
+@settings(max_examples=200)
+def test_diverse_labellings_under_a_constraint(model, k, m, most, strategy):
+    zeros = tt.count(model, state=0, name="zeros")
+    where = (zeros <= most) & (zeros >= most - 2)
+    try:
+        found = tt.diverse_k_best(model, k, m, where=where, strategy=strategy)
+    except tt.InfeasibleError:
+        assert not len(satisfying(model, where)[1])
+        return
+    check_diverse(found, model, k, [m] * k, hamming, where)
+    assert all(s.tally._fields[0] == "zeros" for s in found)
+    named = tt.diverse_k_best(model, k, m, [zeros], where=f"{most - 2} <= zeros <= {most}", strategy=strategy)
+    assert [s.assignment.tolist() for s in named] == [s.assignment.tolist() for s in found]
+
+
+def test_patterns_and_constraints_that_nothing_satisfies():
+    model = tt.Model.chain(np.random.default_rng(0).normal(size=(6, 3)), np.zeros((3, 3)))
+    where = tt.regular("[^1]* 1 [^1]*") & (tt.count(state=2) <= 3)
+    found = tt.diverse_k_best(model, 3, 2, where=where)
+    same = (tt.count(model, state=1) == 1) & (tt.count(model, state=2) <= 3)
+    check_diverse(found, model, 3, [2] * 3, hamming, same)
+    with pytest.raises(tt.InfeasibleError, match="the nearest attainable tallies"):
+        tt.diverse_k_best(model, 3, 2, where=tt.count(state=2) == 7)
+    assert len(tt.diverse_k_best(model, 3, 7, where=tt.count(state=2) == 1)) == 1
 
 
 @given(model=models(largest=5), distances=st.lists(st.integers(1, 4), min_size=1, max_size=4))

@@ -233,3 +233,14 @@ def test_a_statistic_of_an_array():
 def test_what_is_no_array_of_entries(entries, says):
     with pytest.raises(ModelError, match=says):
         tt.node_statistic(entries)
+
+
+def test_a_node_statistic_has_a_row_for_every_variable():
+    model = tt.Model([2] * 7)
+    with pytest.raises(ModelError, match="made for a model with 4 variables"):
+        tt.solve(model, [tt.node_statistic(np.ones((4, 2), dtype=int))])
+    with pytest.raises(ModelError, match="made for a model with 32 variables"):
+        tt.profile(
+            tt.Model.grid(np.zeros((8, 8, 2)), np.zeros((2, 2)), np.zeros((2, 2))),
+            [tt.node_statistic(np.ones((8, 4, 2), dtype=int))],
+        )

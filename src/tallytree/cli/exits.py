@@ -71,7 +71,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if now - _Received.at < _ONCE:
         return
     _Received.number, _Received.at = number, now
+    _silence_threads()
     raise Stopped(number)
+
+
+def _silence_threads() -> None:
+    """Hide errors of other threads while everything is shut down."""
+    threading.excepthook = lambda _: None
 
 
 def stop_code() -> int:
@@ -84,7 +90,7 @@ def end_workers() -> None:
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     executor = getattr(loky, "_executor", None)
     if executor is not None:
-        threading.excepthook = lambda _: None  # hide errors of its threads as it shuts down
+        _silence_threads()
         with suppress(Exception):  # exiting anyway
             executor.shutdown(wait=True, kill_workers=True)
 

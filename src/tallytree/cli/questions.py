@@ -127,6 +127,11 @@ def _profile(options: Namespace) -> int:
     return Exit.OK
 
 
+def _fewer(found: int, distance: int | None) -> str:
+    there = f"there {'is' if found == 1 else 'are'} only {counted(found, 'labelling')}"
+    return there if distance is None else f"{there} at this distance"
+
+
 def _k_best(options: Namespace) -> int:
     problem = problem_of(options)
     with progress(f"the {options.number} best", shown=shown(options)):
@@ -136,9 +141,7 @@ def _k_best(options: Namespace) -> int:
     else:
         print_lines(reports.ranked_lines(problem, found, terminal_width()))
     if found and len(found) < options.number and not options.json:
-        sys.stderr.write(
-            f"tallytree: there are only {counted(len(found), 'labelling')}, not {options.number}\n"
-        )
+        sys.stderr.write(f"tallytree: {_fewer(len(found), options.distance)}, not {options.number}\n")
     if found or not options.number:
         return Exit.OK
     sys.stderr.write("tallytree: no labelling satisfies the constraint\n")

@@ -271,7 +271,7 @@ class ProblemFile:
             The number of labellings.
         distance : int, optional
             The minimum number of variables in which each differs from all earlier ones: a diverse list. It is
-            ordered by score, so the problem must have neither an objective nor a constraint.
+            ordered by score, so the problem must not have an objective.
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
@@ -280,12 +280,12 @@ class ProblemFile:
         if distance is None:
             objective = self.function(self.read)
             found = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
-        elif self.objective is None and self.where is None:
-            found = diverse_k_best(self.model, k, distance, **limits)
+        elif self.objective is None:
+            found = diverse_k_best(self.model, k, distance, self.read, where=self.constraint, **limits)
         else:
             raise ModelError(
-                "a diverse list is ordered by score, but this problem has an objective or a constraint; "
-                "remove the distance, or the objective and the constraint"
+                "a diverse list is ordered by score, but this problem has an objective; remove the distance, "
+                "or give the objective 'score'"
             )
         return [self._tallied(solution) for solution in found]
 

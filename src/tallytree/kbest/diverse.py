@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.solution import Solution
+from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
 from tallytree.bounding.question import Question
 from tallytree.errors import InfeasibleError, ModelError
@@ -19,8 +20,10 @@ from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
-from tallytree.solving import ask
+from tallytree.planning.query import bind
+from tallytree.solving import ask, best_of
 from tallytree.statistics.constraints import all_of
+from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic
 
@@ -31,7 +34,9 @@ def diverse_k_best(
     model: Model,
     k: int,
     distance: int | Sequence[int],
+    statistics: Iterable[Statistic | Recipe] = (),
     *,
+    where: Where = None,
     statistic: Distance | None = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
@@ -48,6 +53,10 @@ def diverse_k_best(
     distance : int or sequence of int
         The minimum distance to every earlier labelling; in a sequence, the first number is for the second
         labelling, the next for the third and so on.
+    statistics : iterable of Statistic or Recipe
+        Shown in the tallies, before the distances.
+    where : Constraint or str, optional
+        All labellings satisfy this, as for :func:`solve`.
     statistic : callable, optional
         Returns the statistic that measures the distance to a labelling (an integer array); by default the
         number of variables that differ.
@@ -61,7 +70,12 @@ def diverse_k_best(
     Returns
     -------
     list of Solution
-        The tally of each holds its distances to the earlier ones.
+        The tally of each ends with its distances to the earlier ones.
+
+    Raises
+    ------
+    InfeasibleError
+        No labelling satisfies the constraint.
 
     Examples
     --------
@@ -73,21 +87,27 @@ def diverse_k_best(
     7.0 [1 1 1] ()
     4.0 [0 0 1] (2,)
     2.0 [0 1 0] (2, 2)
+    >>> two = tt.count(state=1) == 2
+    >>> [solution.assignment.tolist() for solution in tt.diverse_k_best(model, 3, distance=2, where=two)]
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     """
     model = checked_model(model).restricted(fixed, allowed)
     count = whole_number(k, "k", least=0)
     least = _distances(distance, count)
     chosen = read_options(options, "diverse_k_best", single=False, one=True)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
+    shown = bind(model, statistics)
+    given = [] if where is None else [as_condition(where, shown)]
     found: list[Solution] = []
     away: list[Statistic] = []
     try:
         for rank in range(count):
-            constraint = all_of([one >= least[rank - 1] for one in away])
-            found.append(answered(ask(model, (), constraint), chosen, Question).best())
+            constraint = all_of([*given, *(one >= least[rank - 1] for one in away)])
+            found.append(best_of(answered(ask(model, shown, constraint), chosen, Question)))
             away.append(measure(found[-1].assignment.reshape(-1)).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
-        pass
+        if given and not found:
+            raise
     return found
 
 

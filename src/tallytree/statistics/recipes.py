@@ -321,4 +321,5 @@ def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | No
         )
     tables = integer_tables(array.reshape(-1, array.shape[-1]), lambda k: f"variable {k}")
     scopes, _ = unary_scopes(len(tables))
-    return Statistic.from_blocks([Block(scopes, read_only(tables.copy()))], name, cap)
+    states = read_only(np.full(len(tables), tables.shape[1], dtype=np.int32))
+    return Statistic.from_blocks([Block(scopes, read_only(tables.copy()))], name, cap, states)

@@ -109,7 +109,7 @@ _NOT_READY = 600
 
 def capturing() -> bool:
     """Return whether launches are captured in a CUDA graph, so that nothing may be waited for."""
-    return torch.version.cuda is not None and torch.cuda.is_current_stream_capturing()
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 @contextmanager
