@@ -260,7 +260,7 @@ class Reducing(Constraint):
     def _mask(self, values: Mapping[Any, ArrayLike]) -> NoReturn:
         raise ModelError(
             f"'{self}' is about the labelling as a whole and cannot be decided from tallies. Pass it to "
-            "solve, k_best, iter_best or exclude as where=, or compute the profile of "
+            "solve, k_best, diverse_k_best, iter_best or exclude as where=, or compute the profile of "
             "tallytree.transduce(model, …)"
         )
 
