@@ -109,7 +109,8 @@ _NOT_READY = 600
 
 def capturing() -> bool:
     """Return whether launches are captured in a CUDA graph, so that nothing may be waited for."""
-    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return started and torch.cuda.is_current_stream_capturing()
 
 
 @contextmanager
