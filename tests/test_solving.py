@@ -185,3 +185,16 @@ def test_a_comparison_of_two_statistics_is_no_constraint():
     model = attractive()
     with pytest.raises(tt.ModelError, match="a - b == 0"):
         tt.solve(model, where=tt.count(model, state=1) == tt.count(model, state=0))
+
+
+def test_a_constraint_in_place_of_statistics_is_told_where_to_go():
+    model = tt.Model([2] * 3)
+    two = tt.count(model, state=1) == 2
+    for ask in (
+        tt.solve,
+        tt.profile,
+        lambda m, c: tt.k_best(m, 3, c),
+        lambda m, c: tt.diverse_k_best(m, 3, 2, c),
+    ):
+        with pytest.raises(tt.ModelError, match="pass the constraint as where="):
+            ask(model, two)

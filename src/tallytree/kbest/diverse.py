@@ -103,7 +103,8 @@ def diverse_k_best(
     try:
         for rank in range(count):
             constraint = all_of([*given, *(one >= least[rank - 1] for one in away)])
-            found.append(best_of(answered(ask(model, shown, constraint), chosen, Question)))
+            table = answered(ask(model, shown, constraint), chosen, Question)
+            found.append(table.best() if found else best_of(table))  # only the first error is for people
             away.append(measure(found[-1].assignment.reshape(-1)).on(model).named(f"distance_{rank + 1}"))
     except InfeasibleError:
         if given and not found:

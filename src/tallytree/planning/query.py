@@ -101,6 +101,8 @@ def listed_statistics(statistics: Iterable[Statistic | Recipe]) -> tuple[Statist
     """Return statistics as a tuple: a single one may be given by itself."""
     if isinstance(statistics, (Statistic, Recipe)):
         return (statistics,)
+    if isinstance(statistics, Constraint):
+        raise ModelError(f"pass the constraint as where=; statistics are what is counted, got '{statistics}'")
     listed = tuple(statistics)
     for statistic in listed:
         if not isinstance(statistic, (Statistic, Recipe)):

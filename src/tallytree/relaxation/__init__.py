@@ -86,8 +86,6 @@ def relax(
     >>> found.solution.assignment, found.gap
     (array([0, 1, 1]), 0.0)
     """
-    if isinstance(statistics, Constraint):
-        raise ModelError("pass the constraint as where=; statistics are only shown in the solution's tally")
     model = checked_model(model).restricted(fixed, allowed)
     constraint = as_condition(where, statistics).on(model)
     if constraint.reducing:
