@@ -15,14 +15,14 @@ from tallytree.kernels import native
 
 # ---------------------------------------------------------------- signals and threads
 
-# Each takes several seconds, so that an answer within one shows that it was interrupted.
+# Each takes four seconds or more on a fast machine: an answer within one shows that it was interrupted.
 WORK = {
     "chain": """
-        model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
+        model = tt.Model.chain(rng.normal(size=(24_000, 30)), rng.normal(size=(30, 30)))
         work = lambda: tt.profile(model, [tt.count(state=1)], threads=1)
     """,
     "chain on three threads": """
-        model = tt.Model.chain(rng.normal(size=(4000, 30)), rng.normal(size=(30, 30)))
+        model = tt.Model.chain(rng.normal(size=(24_000, 30)), rng.normal(size=(30, 30)))
         work = lambda: tt.profile(model, [tt.count(state=1)], threads=3)
     """,
     "large join": """
@@ -30,11 +30,11 @@ WORK = {
         work = lambda: native.join(a, b)
     """,
     "log-sum-exp": """
-        model = tt.Model.chain(rng.normal(size=(4000, 16)), rng.normal(size=(16, 16)))
+        model = tt.Model.chain(rng.normal(size=(8000, 16)), rng.normal(size=(16, 16)))
         work = lambda: tt.distribution(model, [tt.count(state=1)])
     """,
     "marginals": """
-        model = tt.Model.chain(rng.normal(size=(3500, 8)), rng.normal(size=(8, 8)))
+        model = tt.Model.chain(rng.normal(size=(5000, 8)), rng.normal(size=(8, 8)))
         d = tt.distribution(model, [tt.count(state=1)])
         work = d.marginals
     """,
@@ -44,16 +44,16 @@ WORK = {
         work = lambda: tt.plan(model, order="min-fill")
     """,
     "planning": """
-        model = tt.Model.chain(rng.normal(size=(100, 6)), rng.normal(size=(6, 6)))
-        work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=4e8)
+        model = tt.Model.chain(rng.normal(size=(200, 6)), rng.normal(size=(6, 6)))
+        work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=4e9)
     """,
     "cells": """
-        model = tt.Model.chain(rng.normal(size=(2000, 60)), rng.normal(size=(60, 60)))
+        model = tt.Model.chain(rng.normal(size=(4000, 60)), rng.normal(size=(60, 60)))
         work = lambda: tt.profile(model, [tt.count(state=1)], layout="cells")
     """,
     "batch": """
         models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(40)]
-        work = lambda: tt.solve_batch(models, [tt.count(state=1)], threads=3)
+        work = lambda: tt.solve_batch(models * 5, [tt.count(state=1)], threads=3)
     """,
     "batch of small ones": """
         models = [tt.Model.chain(rng.normal(size=(4, 3)), rng.normal(size=(3, 3)))] * 40_000
