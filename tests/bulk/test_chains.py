@@ -314,16 +314,16 @@ def test_only_chains_that_do_not_fit_are_solved_as_models(monkeypatch, loss):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_batch_of_chains_can_be_interrupted(threads):
     chains, truths = random_chains(17, count=40, longest=60, names=tuple(LABELS["BIOES"]))
-    chains = chains._replace(emissions=np.tile(chains.emissions, (300, 1)), lengths=chains.lengths * 300)
+    chains = chains._replace(emissions=np.tile(chains.emissions, (1500, 1)), lengths=chains.lengths * 1500)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run behind
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             best_of_chains(
                 chains,
                 tt.losses.FBeta(background="O"),
-                truths * 300,
+                truths * 1500,
                 "slack",
                 threads=threads,
                 search=WHOLE_TABLES,
