@@ -239,8 +239,54 @@ def test_a_node_statistic_has_a_row_for_every_variable():
     model = tt.Model([2] * 7)
     with pytest.raises(ModelError, match="made for a model with 4 variables"):
         tt.solve(model, [tt.node_statistic(np.ones((4, 2), dtype=int))])
-    with pytest.raises(ModelError, match="made for a model with 32 variables"):
+    text = (
+        r"the grid of statistic 'area' has the shape \(8, 4\), but that of the model has the shape \(8, 8\)$"
+    )
+    with pytest.raises(ModelError, match=text):
         tt.profile(
             tt.Model.grid(np.zeros((8, 8, 2)), np.zeros((2, 2)), np.zeros((2, 2))),
-            [tt.node_statistic(np.ones((8, 4, 2), dtype=int))],
+            [tt.node_statistic(np.ones((8, 4, 2), dtype=int), name="area")],
         )
+
+
+def grid(rows, columns):
+    return tt.Model.grid(np.zeros((rows, columns, 2)), np.eye(2), np.eye(2))
+
+
+def test_a_statistic_of_the_transposed_grid_is_refused():
+    entries = np.arange(24).reshape(4, 3, 2)
+    given_, model = tt.node_statistic(entries, name="area"), grid(3, 4)
+    text = (
+        r"the grid of statistic 'area' has the shape \(4, 3\), but that of the model has the shape \(3, 4\); "
+        r"swap its rows and columns, as in array\.swapaxes\(0, 1\)$"
+    )
+    for wrong in (given_, given_.capped(5), pickle.loads(pickle.dumps(given_)), copy.copy(given_)):
+        with pytest.raises(ModelError, match=text):
+            tt.solve(model, [wrong])
+        with pytest.raises(ModelError, match=text):
+            tt.solve(model, where=wrong >= 1)
+    right = tt.node_statistic(entries.swapaxes(0, 1), name="area")
+    y = np.random.default_rng(0).integers(2, size=(3, 4))
+    assert (
+        right.on(model).tally(y)
+        == given_.tally(y.T)
+        == sum(entries[c, r, y[r, c]] for r, c in np.ndindex(3, 4))
+    )
+
+
+@pytest.mark.parametrize("made", [lambda m: count(m, state=1), lambda m: matches(m, np.zeros(12, dtype=int))])
+def test_counts_of_a_grid_are_of_its_shape(made):
+    with pytest.raises(
+        ModelError, match=r"has the shape \(3, 4\), but that of the model has the shape \(4, 3\)"
+    ):
+        tt.solve(grid(4, 3), [made(grid(3, 4))])
+    with pytest.raises(ModelError, match=r"the labelling has the shape \(4, 3\), but the grid of statistic"):
+        made(grid(3, 4)).tally(np.zeros((4, 3), dtype=int))
+
+
+def test_flat_entries_fit_any_model_with_as_many_variables():
+    entries = np.random.default_rng(0).integers(5, size=(12, 2))
+    flat, shaped = tt.node_statistic(entries), tt.node_statistic(entries.reshape(3, 4, 2))
+    y = np.random.default_rng(1).integers(2, size=12)
+    assert flat.on(grid(3, 4)).tally(y.reshape(3, 4)) == shaped.on(grid(3, 4)).tally(y)
+    assert flat.on(grid(4, 3)).tally(y) == shaped.on(chain(12)).tally(y)

@@ -9,7 +9,7 @@ residues are combined by the Chinese remainder theorem.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
 from tallytree.answers.root_table import GraphTable, RootTable
-from tallytree.answers.tallies import Tally, row_of, tally_type, wanted_tally
+from tallytree.answers.tallies import Tally
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
@@ -113,15 +113,6 @@ class TallyProbabilities(RootTable):
         """The probability of each tally."""
         return read_only(normalised(self._relative_logs, self._relative_partition))
 
-    def _row(self, tally: Tally) -> int:
-        named = tally if isinstance(tally, Mapping) else {}
-        wanted = wanted_tally(self._names, () if named else list(tally), named)
-        row = row_of(self.tallies, wanted)
-        if row is None:
-            named = tally_type(self._names)(*wanted)
-            raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for the attainable ones")
-        return row
-
     def _repr_html_(self) -> str:
         """Show the distribution in a notebook: the curve of a single statistic, and the likeliest tallies."""
         likely = np.argsort(-self.probabilities, kind="stable")[:10]
@@ -137,7 +128,7 @@ class TallyProbabilities(RootTable):
     ) -> NDArray[np.int64]:
         """Draw rows of ``tallies``; deterministic if the tally is given."""
         if tally is not None:
-            return np.full(count, self._row(tally), dtype=np.int64)
+            return np.full(count, self._row((tally,), {}), dtype=np.int64)
         shares = self.probabilities / self.probabilities.sum()  # sums to exactly 1
         return generator.choice(len(shares), size=count, p=shares).astype(np.int64)
 
@@ -190,15 +181,15 @@ class Distribution(GraphTable, TallyProbabilities):
     def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the probability of each state of each variable, optionally given a tally.
 
-        The tally is given in order or by name. Returns a list with one array per variable, or for grids one
-        array of shape (rows, columns, states).
+        The tally is given in order, by name as a mapping, or as an integer if there is one statistic. Returns
+        a list with one array per variable, or for grids one array of shape (rows, columns, states).
 
         Examples
         --------
         >>> import numpy as np
         >>> import tallytree as tt
         >>> model = tt.Model.chain(np.zeros((4, 2)), np.zeros((2, 2)))
-        >>> tt.distribution(model, [tt.count(state=1)]).marginals(tally=[1])[0]
+        >>> tt.distribution(model, [tt.count(state=1)]).marginals(tally=1)[0]
         array([0.75, 0.25])
         """
         weights = np.full(len(self._loaded().values), -np.inf)
@@ -206,7 +197,7 @@ class Distribution(GraphTable, TallyProbabilities):
             weights[self._cells] = 0.0
             total = self._relative_partition
         else:
-            row = self._row(tally)
+            row = self._row((tally,), {})
             weights[self._cells[row]] = 0.0
             total = float(self._relative_logs[row])
         with self._lock:
@@ -267,8 +258,9 @@ class Distribution(GraphTable, TallyProbabilities):
         size : int, optional
             The number of samples; the result has shape (size, M). By default one sample of shape (M,). For
             grids, M is replaced by (rows, columns).
-        tally : sequence of int or mapping of str to int, optional
-            Sample among the labellings with this tally, given in order or by name.
+        tally : sequence of int, mapping of str to int, or int, optional
+            Sample among the labellings with this tally, given in order or by name; an integer if there is
+            one statistic.
         rng : numpy Generator, int or None
             The random generator, or its seed.
 
@@ -278,7 +270,7 @@ class Distribution(GraphTable, TallyProbabilities):
         >>> import tallytree as tt
         >>> model = tt.Model.chain(np.zeros((6, 2)), np.zeros((2, 2)))
         >>> d = tt.distribution(model, [tt.count(state=1)])
-        >>> d.sample(3, tally=[2], rng=0).sum(axis=1)
+        >>> d.sample(3, tally=2, rng=0).sum(axis=1)
         array([2, 2, 2])
         """
         generator, count = generator_of(rng), draws(size)

@@ -21,6 +21,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.ranking import Batch, Ranked, batches, drawn
 from tallytree.answers.root_table import GraphTable
 from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
+from tallytree.answers.tallies import Tally
 from tallytree.answers.tally_table import SAME, TallyTable, Where
 from tallytree.errors import ObjectiveError
 from tallytree.model.model import Model
@@ -87,8 +88,10 @@ class Profile(GraphTable, TallyTable[Solution]):
         precision: Precision = self.plan.precision
         return precision
 
-    def max_marginals(self, *tally: int, **named: int) -> list[NDArray[np.float64]] | NDArray[np.float64]:
+    def max_marginals(self, *tally: Tally, **named: int) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the best score of a labelling for each state of each variable, optionally given a tally.
+
+        The tally is given as for :meth:`at`.
 
         Examples
         --------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.tallies import unique_names
+from tallytree.answers.tallies import named_values, nearest_rows, row_of, unique_names, wanted_tally
+from tallytree.errors import InfeasibleError
 from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
@@ -70,6 +72,21 @@ class RootTable(ABC):
     def names(self) -> tuple[str, ...]:
         """The names of the statistics, made unique."""
         return self._names
+
+    def _row(self, tally: Sequence[Any], named: Mapping[str, Any]) -> int:
+        """Return the row of a tally passed in order, by name, or as one sequence or mapping."""
+        wanted = wanted_tally(self._names, tally, named)
+        row = row_of(self.tallies, wanted)
+        if row is None:
+            near = self._listed(nearest_rows(self.tallies, wanted))
+            raise InfeasibleError(
+                f"no {self.noun} has the tally ({named_values(self._names, wanted)}); "
+                f"the nearest attainable ones are {near}"
+            )
+        return row
+
+    def _listed(self, rows: NDArray[Any]) -> str:
+        return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
     def __len__(self) -> int:
         """Return the number of attainable tallies."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim, Evidence, Proof
 from tallytree.answers.certification import certify_labelling
-from tallytree.answers.tallies import named_tally, tally_type
+from tallytree.answers.tallies import named_tally, named_values, tally_type
 from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
@@ -40,7 +40,7 @@ class Solution(Frozen):
     score : float
         The model's score of the labelling.
     tally : named tuple of int
-        The tally of each statistic, by name and in order.
+        The tally of each statistic, by name and in order: ``tally.ones``, ``tally["B-NP"]``, ``tally[0]``.
     assignment : int64 array
         One state number per variable; two-dimensional for grids.
     labels : array
@@ -155,9 +155,7 @@ class Solution(Frozen):
         return html.described("Solution", about) + drawn
 
     def __repr__(self) -> str:
-        tally = ", ".join(
-            f"{name}={value}" for name, value in zip(self.tally._fields, self.tally, strict=True)
-        )
+        tally = named_values(self.tally._fields, self.tally)
         gap = f", gap={self.gap:.2g}" if 0 < self.gap < np.inf else ""
         return f"Solution(value={self.value:.6g}, score={self.score:.6g}, tally=({tally}){gap})"
 

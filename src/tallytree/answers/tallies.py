@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,52 @@ from numpy.typing import NDArray
 from tallytree.errors import ModelError
 
 
+class Named(tuple[int, ...]):
+    """A tally whose entries can be looked up by name, whatever the name."""
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self._fields:
+                raise KeyError(f"{key} is none of ({', '.join(self._fields)})")
+            key = self._fields.index(key)
+        return tuple.__getitem__(self, key)
+
+    def __getattr__(self, name: str) -> Any:  # called for names that are not identifiers
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(f"the tally has no attribute {name!r}: {error.args[0]}") from None
+
+    def __repr__(self) -> str:
+        return f"Tally({named_values(self._fields, self)})"
+
+
 @lru_cache(maxsize=512)
 def tally_type(names: tuple[str, ...]) -> Any:
-    """Return the named tuple for statistics with these names (an invalid identifier gets a number)."""
-    return namedtuple("Tally", names, rename=True)
+    """Return the named tuple for statistics with these names.
+
+    Examples
+    --------
+    >>> tally = tally_type(("ones", "B-NP"))(3, 2)
+    >>> tally, tally.ones, tally["B-NP"]
+    (Tally(ones=3, B-NP=2), 3, 2)
+    """
+    content = {"__slots__": (), "_fields": names, "__module__": __name__}
+    return type("Tally", (Named, namedtuple("Tally", names, rename=True)), content)
+
+
+def named_values(names: Iterable[str], values: Iterable[object]) -> str:
+    """Return names and values for a message.
+
+    Examples
+    --------
+    >>> named_values(["ones", "B-NP"], [3, 2])
+    'ones=3, B-NP=2'
+    """
+    return ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
 
 @lru_cache(maxsize=512)
@@ -49,12 +91,25 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
     return [int(value) for value in given]
 
 
-Tally = Iterable[int] | Mapping[str, int]
-"""A tally as passed by users: in the order of the statistics, or by name."""
+Tally = int | Iterable[int] | Mapping[str, int]
+"""A tally as passed by users: in the order of the statistics, or by name; an integer for one statistic."""
 
 
 def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str, Any]) -> list[int]:
-    """Return a tally passed in order, by name, or both, as one integer per name."""
+    """Return a tally passed in order, by name, or both, as one integer per name.
+
+    A sequence or a mapping of all of it may be passed as one argument.
+
+    Examples
+    --------
+    >>> names = ("ones", "B-NP")
+    >>> wanted_tally(names, (3, 2), {}) == wanted_tally(names, ((3, 2),), {})
+    True
+    >>> wanted_tally(names, (3,), {"B-NP": 2}), wanted_tally(names, ({"B-NP": 2, "ones": 3},), {})
+    ([3, 2], [3, 2])
+    """
+    if len(tally) == 1 and not named:
+        tally, named = _unpacked(tally[0])
     unknown = [name for name in named if name not in names]
     values = dict(zip(names, tally, strict=False))
     twice = [name for name in named if name in values]
@@ -66,6 +121,16 @@ def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str,
             f"got ({', '.join(got)})"
         )
     return whole_numbers([values[name] for name in names])
+
+
+def _unpacked(whole: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return a tally passed as one argument, in order and by name."""
+    if isinstance(whole, Mapping):
+        return (), whole
+    try:
+        return tuple(whole), {}
+    except TypeError:  # the integer of a single statistic
+        return (whole,), {}
 
 
 def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
@@ -89,7 +154,7 @@ _SHOWN = 16  # statistics of a tally in a message
 def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
     """Return the tallies nearest to satisfying a constraint, for the end of an error message."""
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
-    named = (zip(names[:_SHOWN], row[:_SHOWN], strict=True) for row in tallies[rows].tolist())
-    end = ", …)" if len(names) > _SHOWN else ")"
-    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + end for pairs in named)
+    end = ", …" if len(names) > _SHOWN else ""
+    told = (named_values(names[:_SHOWN], row[:_SHOWN]) for row in tallies[rows].tolist())
+    shown = (f"({values}{end})" for values in told)
     return f"the nearest attainable tallies are {', '.join(shown)}"

@@ -20,7 +20,7 @@ from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.root_table import RootTable
-from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
+from tallytree.answers.tallies import Tally, nearest_tallies
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
@@ -240,8 +240,10 @@ class TallyTable(RootTable, Generic[Answer]):
             tallies = tallies[:, :read]
         return evaluate_objective(objective, scores, tallies, self._names[:read])
 
-    def at(self, *tally: int, **named: int) -> Answer:
+    def at(self, *tally: Tally, **named: int) -> Answer:
         """Return the best labelling with exactly this tally, given in order or by name.
+
+        A sequence or a mapping, such as ``{"B-NP": 2}``, is also accepted.
 
         Examples
         --------
@@ -249,8 +251,8 @@ class TallyTable(RootTable, Generic[Answer]):
         >>> import tallytree as tt
         >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
         >>> prof = tt.profile(model, [tt.count(state=1, name="ones")])
-        >>> prof.at(1).assignment, prof.at(ones=1).score
-        (array([0, 1]), 2.0)
+        >>> prof.at(1).assignment, prof.at(ones=1).score, prof.at({"ones": 1}).score
+        (array([0, 1]), 2.0, 2.0)
         """
         return self._answer(self._row(tally, named))
 
@@ -284,22 +286,8 @@ class TallyTable(RootTable, Generic[Answer]):
 
     # --- inside -------------------------------------------------------------------------------------------
 
-    def _row(self, tally: tuple[int, ...], named: dict[str, int]) -> int:
-        wanted = wanted_tally(self._names, tally, named)
-        row = row_of(self.tallies, wanted)
-        if row is None:
-            near = self._listed(nearest_rows(self.tallies, wanted))
-            raise InfeasibleError(
-                f"no {self.noun} has the tally {dict(zip(self._names, wanted, strict=True))}; "
-                f"the nearest attainable ones are {near}"
-            )
-        return row
-
     def _some_tallies(self, count: int = 6) -> str:
         return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")
-
-    def _listed(self, rows: NDArray[Any]) -> str:
-        return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
 
     @property
     def _carried_names(self) -> str:

@@ -206,7 +206,7 @@ def _labels(at: At) -> list[Any]:
 def _tables(at: At, model: Model, limit: float) -> Statistic:
     reader = Tables(model.cardinalities.tolist(), model.variables or (), integer, limit)
     blocks = [block for block in map(reader.block, at.items(what="a list of tables")) if len(block)]
-    return Statistic.from_blocks(blocks, cardinalities=model.cardinalities)
+    return Statistic.from_blocks(blocks, cardinalities=model.cardinalities, shape=model.shape)
 
 
 _KINDS: dict[str, Callable[[At, Model, float], Statistic]] = {

@@ -89,8 +89,9 @@ class TreeDistribution(TallyProbabilities):
         ----------
         size : int, optional
             The number of samples, returned as a list; by default a single tree.
-        tally : sequence of int, optional
-            Sample among the trees with this tally.
+        tally : sequence of int, mapping of str to int, or int, optional
+            Sample among the trees with this tally, given in order or by name; an integer if there is one
+            statistic.
         rng : numpy Generator, int or None
             The random generator, or its seed.
 
@@ -100,7 +101,7 @@ class TreeDistribution(TallyProbabilities):
         >>> rules = {("N", "N", "N"): 0.0, ("N", "M", "N"): 0.0, ("M", "N", "N"): 0.0}
         >>> grammar = tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N")
         >>> found = tt.parsing.distribution(tt.parsing.Forest(grammar, "a a a"), [tt.parsing.count("M")])
-        >>> found.sample(tally=[1], rng=0)
+        >>> found.sample(tally=1, rng=0)
         Tree('(N (M (N a) (N a)) (N a))')
         """
         count, generator, run = draws(size), generator_of(rng), self._loaded()
@@ -129,7 +130,7 @@ class TreeDistribution(TallyProbabilities):
         if tally is None:
             return self.gradient(self.probabilities)
         chosen = np.zeros(len(self.tallies))
-        chosen[self._row(tally)] = 1.0
+        chosen[self._row((tally,), {})] = 1.0
         return self.gradient(chosen)
 
     def gradient(self, weights: ArrayLike) -> Expectations:

@@ -124,7 +124,7 @@ class Parse:
     score : float
         The score of the tree.
     tally : named tuple of int
-        The tally of each statistic, by name and in order.
+        The tally of each statistic, by name and in order: ``tally.nouns``, ``tally["PP$"]``, ``tally[0]``.
     tree : Tree
     certificate : TreeCertificate or None
         Why it is optimal.

@@ -1,4 +1,4 @@
-"""What statistics are bound to."""
+"""What statistics are bound to, and checks that they fit it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tallytree.errors import ModelError
+
 
 class Domain(Protocol):
     """The part of a model that statistics need: its variables, their states and the names of both."""
@@ -15,6 +17,10 @@ class Domain(Protocol):
     @property
     def cardinalities(self) -> NDArray[np.int32]:
         """The number of states of each variable."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a labelling: (M,), or (rows, columns) on grids."""
 
     @property
     def alike(self) -> int | None:
@@ -28,3 +34,29 @@ class Domain(Protocol):
 
     def encode(self, labelling: ArrayLike) -> NDArray[np.int64]:
         """Return a labelling as one state number per variable."""
+
+
+def check_same_shape(
+    name: str, made_for: NDArray[np.int32], shape: tuple[int, ...] | None, model: Domain
+) -> None:
+    """Raise an error if a statistic that was made for another model does not fit this one."""
+    check_grid(f"the grid of statistic {name!r}", shape, "that of the model", model.shape)
+    if not np.array_equal(made_for, model.cardinalities):
+        raise ModelError(
+            f"statistic {name!r} was made for a model with {_sizes(made_for)} and does not fit one with "
+            f"{_sizes(model.cardinalities)}; make it for this model, or use a recipe, such as "
+            "count(state=…) without a model"
+        )
+
+
+def check_grid(what: str, got: tuple[int, ...] | None, whole: str, expected: tuple[int, ...] | None) -> None:
+    """Raise an error if both shapes are those of grids, but different; flat arrays fit grids, too."""
+    if got is None or expected is None or len(got) != 2 or len(expected) != 2 or got == expected:
+        return
+    hint = "; swap its rows and columns, as in array.swapaxes(0, 1)" if got[::-1] == expected else ""
+    raise ModelError(f"{what} has the shape {got}, but {whole} has the shape {expected}{hint}")
+
+
+def _sizes(cardinalities: NDArray[np.int32]) -> str:
+    head = ", ".join(map(str, cardinalities[:8].tolist()))
+    return f"{len(cardinalities)} variables of ({head}{', …' if len(cardinalities) > 8 else ''}) states"

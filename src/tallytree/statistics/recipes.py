@@ -60,7 +60,7 @@ class CountRecipe(Recipe):
             blocks = _count_alike(model, self.states)
         else:
             blocks = _count_some(model, self.states, self.variables)
-        return Statistic.from_blocks(blocks, self.name, self.cap, model.cardinalities, scale=1)
+        return Statistic.from_blocks(blocks, self.name, self.cap, model.cardinalities, 1, model.shape)
 
     def __reduce__(self) -> tuple[type[CountRecipe], tuple[object, ...]]:
         return CountRecipe, (self.states, self.variables, self.name, self.cap)
@@ -293,7 +293,7 @@ def _agreement(
         blocks = _by_cardinality(model, np.arange(len(codes)), tables)
     else:
         blocks = _all_alike(model, tables(slice(None), model.alike).astype(np.int64))
-    return Statistic.from_blocks(blocks, name, cap, model.cardinalities, scale=1)
+    return Statistic.from_blocks(blocks, name, cap, model.cardinalities, 1, model.shape)
 
 
 def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | None = None) -> Statistic:
@@ -303,6 +303,7 @@ def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | No
     ----------
     entries : (M, N) or (rows, columns, N) array of int
         ``entries[v, s]`` is what variable ``v`` adds in state ``s``; for a grid, ``entries[row, column, s]``.
+        It is an error to use the statistic of one grid with a grid of another shape.
     name, cap
         As for :class:`Statistic`.
 
@@ -322,4 +323,5 @@ def node_statistic(entries: ArrayLike, *, name: str = "statistic", cap: int | No
     tables = integer_tables(array.reshape(-1, array.shape[-1]), lambda k: f"variable {k}")
     scopes, _ = unary_scopes(len(tables))
     states = read_only(np.full(len(tables), tables.shape[1], dtype=np.int32))
-    return Statistic.from_blocks([Block(scopes, read_only(tables.copy()))], name, cap, states)
+    blocks = [Block(scopes, read_only(tables.copy()))]
+    return Statistic.from_blocks(blocks, name, cap, states, shape=array.shape[:-1])

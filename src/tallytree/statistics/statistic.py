@@ -20,7 +20,7 @@ from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.domain import Domain
+from tallytree.statistics.domain import Domain, check_grid, check_same_shape
 from tallytree.statistics.entries import check_reach, ends_of_blocks, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
@@ -51,6 +51,8 @@ class Statistic(Counted):
         A digest of the blocks and the cap, used for hashing and ``==``.
     cardinalities : int32 array or None
         The cardinalities of the model it was made for, if any.
+    shape : tuple of int or None
+        The shape of a labelling of that model, if known.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class Statistic(Counted):
     flips >= 1
     """
 
-    __slots__ = ("_hash", "_key", "_scale", "blocks", "cap", "cardinalities", "name")
+    __slots__ = ("_hash", "_key", "_scale", "blocks", "cap", "cardinalities", "name", "shape")
 
     entry_limit = LARGEST_INTEGER
 
@@ -72,6 +74,7 @@ class Statistic(Counted):
     name: str
     cap: int | None
     cardinalities: NDArray[np.int32] | None
+    shape: tuple[int, ...] | None
     _hash: int | None
     _key: bytes | None
     _scale: int
@@ -92,13 +95,14 @@ class Statistic(Counted):
         cap: int | None = None,
         cardinalities: NDArray[np.int32] | None = None,
         scale: int = 0,
+        shape: tuple[int, ...] | None = None,
     ) -> Statistic:
-        """Make a statistic from valid int64 blocks, optionally for a model with these cardinalities.
+        """Make a statistic from valid int64 blocks, optionally for a model of these cardinalities and shape.
 
         The scale may be given if known: it is 1 if all entries are 0 or 1.
         """
         statistic: Statistic = object.__new__(cls)
-        statistic._fill(tuple(blocks), name, cap, cardinalities, scale)
+        statistic._fill(tuple(blocks), name, cap, cardinalities, scale, shape)
         return statistic
 
     @classmethod
@@ -130,6 +134,7 @@ class Statistic(Counted):
         cap: int | None,
         cardinalities: NDArray[np.int32] | None,
         scale: int = 0,
+        shape: tuple[int, ...] | None = None,
     ) -> None:
         set_once(self, "blocks", blocks)
         set_once(self, "name", checked_name(name))
@@ -138,6 +143,7 @@ class Statistic(Counted):
         set_once(
             self, "cardinalities", cardinalities if cardinalities is None else owned(cardinalities, np.int32)
         )
+        set_once(self, "shape", shape)
         set_once(self, "_hash", None)
         set_once(self, "_key", None)
         set_once(self, "_scale", scale)
@@ -208,7 +214,7 @@ class Statistic(Counted):
 
     def capped(self, cap: int | None) -> Statistic:
         """Return the same statistic with another cap, or without one."""
-        return Statistic.from_blocks(self.blocks, self.name, cap, self.cardinalities, self._scale)
+        return self._again(self.name, cap)
 
     def merged_from(self, threshold: int) -> Statistic:
         """Return the same statistic capped at the threshold."""
@@ -216,7 +222,10 @@ class Statistic(Counted):
 
     def named(self, name: str) -> Statistic:
         """Return the same statistic with another name."""
-        return Statistic.from_blocks(self.blocks, name, self.cap, self.cardinalities, self._scale)
+        return self._again(name, self.cap)
+
+    def _again(self, name: str, cap: int | None) -> Statistic:
+        return Statistic.from_blocks(self.blocks, name, cap, self.cardinalities, self._scale, self.shape)
 
     def on(self, model: Domain) -> Statistic:
         """Return itself if it fits the model.
@@ -228,12 +237,12 @@ class Statistic(Counted):
         """
         if self.cardinalities is None:
             check_blocks(self.blocks, np.int64, model.cardinalities, noun=f"statistic {self.name!r}, part")
-        elif self.cardinalities is not model.cardinalities:
-            _check_same_shape(self.name, self.cardinalities, model.cardinalities)
+        elif self.cardinalities is not model.cardinalities or self.shape not in (None, model.shape):
+            check_same_shape(self.name, self.cardinalities, self.shape, model)
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Statistic], tuple[object, ...]]:
-        return Statistic.from_blocks, (self.blocks, self.name, self.cap, self.cardinalities)
+        return Statistic.from_blocks, (self.blocks, self.name, self.cap, self.cardinalities, 0, self.shape)
 
     def __repr__(self) -> str:
         parts = counted(sum(map(len, self.blocks)), "part")
@@ -287,6 +296,7 @@ def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
             f"statistic {statistic.name!r} needs a labelling of state numbers, got an array of dtype "
             f"{labelling.dtype}; use model.encode(y) to turn names into numbers"
         )
+    check_grid("the labelling", labelling.shape, f"the grid of statistic {statistic.name!r}", statistic.shape)
     try:
         if labelling.min(initial=0) < 0:
             raise IndexError(f"there is no state {labelling.min()}")
@@ -296,19 +306,6 @@ def _evaluated(statistic: Statistic, y: ArrayLike) -> float:
             f"the labelling does not fit statistic {statistic.name!r}: {error}; give one state number per "
             "variable, from 0 to its number of states minus one"
         ) from None
-
-
-def _check_same_shape(name: str, made_for: NDArray[np.int32], got: NDArray[np.int32]) -> None:
-    if not np.array_equal(made_for, got):
-        raise ModelError(
-            f"statistic {name!r} was made for a model with {_sizes(made_for)} and does not fit one with "
-            f"{_sizes(got)}; make it for this model, or use a recipe, such as count(state=…) without a model"
-        )
-
-
-def _sizes(cardinalities: NDArray[np.int32]) -> str:
-    head = ", ".join(map(str, cardinalities[:8].tolist()))
-    return f"{len(cardinalities)} variables of ({head}{', …' if len(cardinalities) > 8 else ''}) states"
 
 
 def _bound(term: Term) -> Statistic:
