@@ -12,10 +12,11 @@ from matplotlib.patches import Patch
 
 import tallytree as tt
 from tallytree import parsing
-from tallytree.learning import SequenceSVM, WindowFeatures, sample_sentences
+from tallytree.learning import SequenceCRF, SequenceSVM, WindowFeatures, sample_sentences, templated
 from tallytree.plot import (
     clique_tree_picture,
     profile_curve,
+    reliability_curve,
     side_by_side,
     training_curves,
     trees_side_by_side,
@@ -163,6 +164,16 @@ def trees():
     return trees_side_by_side([FORK, other])[0]
 
 
+def reliability():
+    """How often labels of a given probability are correct, on held-out sentences."""
+    sentences = sample_sentences()
+    X = [templated([(word, tag) for word, tag, _ in sentence]) for sentence in sentences]
+    y = [[chunk for _, _, chunk in sentence] for sentence in sentences]
+    crf = SequenceCRF(c2=0.1).fit(X[:45], y[:45])
+    right = crf.classes_ == np.concatenate(y[45:])[:, np.newaxis]
+    return reliability_curve(np.vstack(crf.predict_marginals(X[45:])), right, bins=5)
+
+
 def training():
     """A chunker learned for F1, with both scalings."""
     sentences = sample_sentences()[:30]
@@ -187,6 +198,7 @@ PICTURES: dict[str, Callable] = {
     "clique-tree": clique_tree,
     "trees": trees,
     "training": training,
+    "reliability": reliability,
 }
 
 

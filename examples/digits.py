@@ -11,7 +11,8 @@ from matplotlib.colors import ListedColormap
 from sklearn.datasets import load_digits
 
 import tallytree as tt
-from tallytree.plot.canvas import ACCENT, INK, STATES
+from tallytree.colours import STATES
+from tallytree.plot.canvas import ACCENT, INK
 
 NOISE = 0.5  # standard deviation; paper is 0 and ink is 1
 

@@ -11,8 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tallytree as tt
+from tallytree.colours import STATES
 from tallytree.learning import SequenceCRF
-from tallytree.plot.canvas import INK, STATES
+from tallytree.plot.canvas import INK
 
 EXAMPLES = """
 [PER Anna Kovacs] flew to [LOC Lisbon] on Monday . | The bank [ORG Nordea] opened an office in [LOC Riga] .
@@ -63,8 +64,7 @@ def draw(words, rows, limits):
         for word, label, left, right in zip(words, labels, [0, *ends], ends, strict=False):
             left += 0.0 if label.startswith("I") else 0.25  # words of one entity touch
             ax.barh(row, right - left, left=left, height=0.8, color=colours[label[2:]])
-            ink = "white" if label.endswith("PER") else INK
-            ax.text((left + right) / 2, row, word, ha="center", va="center", fontsize=9, color=ink)
+            ax.text((left + right) / 2, row, word, ha="center", va="center", fontsize=9, color=INK)
     ax.set_yticks(range(len(rows)), [f"at most {limit}" for limit in limits], color=INK)
     fills = [plt.Rectangle((0, 0), 1, 1, color=colours[kind]) for kind in ("PER", "ORG", "LOC")]
     names = ("person", "organisation", "place")

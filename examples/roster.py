@@ -12,7 +12,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 import tallytree as tt
-from tallytree.plot.canvas import INK, STATES
+from tallytree.colours import STATES
+from tallytree.plot.canvas import INK
 
 NURSES = ("Ada", "Ben", "Cleo", "Dan")
 PAIRS = list(permutations(range(4), 2))  # who works by day and by night: the states of a date
@@ -56,8 +57,7 @@ def draw(ax, plan, title):
     shifts = table(plan)
     ax.imshow(shifts, cmap=ListedColormap(STATES[:3]), vmin=0, vmax=2, aspect="auto")
     for (nurse, date), shift in np.ndenumerate(shifts):
-        ink = "white" if shift == 1 else INK
-        ax.text(date, nurse, ("", "day", "night")[shift], ha="center", va="center", color=ink, fontsize=8)
+        ax.text(date, nurse, ("", "day", "night")[shift], ha="center", va="center", color=INK, fontsize=8)
     for nurse, row in enumerate(shifts):
         text = f"{(row > 0).sum()} shifts, {(row == 2).sum()} nights"
         ax.text(len(plan) - 0.3, nurse, text, va="center", color=INK, fontsize=9)

@@ -9,8 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tallytree as tt
+from tallytree.colours import STATES
 from tallytree.plot import profile_curve
-from tallytree.plot.canvas import ACCENT, INK, STATES
+from tallytree.plot.canvas import ACCENT, INK
 
 NAMES = ["idle", "work", "full load"]
 LEVELS = np.array([1.0, 2.0, 3.2])  # the power consumption in each state

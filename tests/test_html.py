@@ -1,5 +1,6 @@
 """What notebooks show: well formed, escaped, and true."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -69,9 +70,23 @@ def test_anything_can_be_shown(drawn):
         parsed(thing)
 
 
+def backgrounds(solution: tt.Solution) -> list[str]:
+    return [span.get("style").split("background:")[1] for span in parsed(solution).findall(".//span")]
+
+
 def test_states_beyond_the_palette_have_colours():
-    model = tt.Model([30], [((0,), np.arange(30.0))])
-    assert "hsl(" in tt.solve(model)._repr_html_()
+    model = tt.Model([30] * 30, [((v,), np.eye(30)[v]) for v in range(30)])
+    colours = backgrounds(tt.solve(model))
+    assert len(set(colours)) == 30
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in colours)
+
+
+def test_states_have_the_colours_of_plots():
+    to_hex = pytest.importorskip("matplotlib.colors").to_hex
+    solution = tt.solve(tt.Model.chain(np.eye(12), np.zeros((12, 12))))
+    [ax] = tt.plot.side_by_side(solution)
+    image = ax.images[0]
+    assert [to_hex(image.cmap(image.norm(state))) for state in solution.assignment] == backgrounds(solution)
 
 
 @pytest.mark.parametrize("names", [None, ["<x>", "y", "z"]])

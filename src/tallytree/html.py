@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-_PALETTE = ("#dfe5ec", "#f2b134", "#6cc0e5", "#8fd694", "#f28ea0", "#c3a6e6", "#e0c9a6", "#9fd8cb")
+from tallytree.colours import INK, state_colour
+
 _MOST = 400
-_CELL = "padding:1px 5px;border-radius:3px;color:#10151b;text-align:center;"
+_CELL = f"padding:1px 5px;border-radius:3px;color:{INK};text-align:center;"
 
 
 def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
@@ -36,9 +37,10 @@ def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] |
     """Return up to a few hundred labels on coloured backgrounds in ``columns`` columns (0: whatever fits)."""
     drawn = []
     for i, (code, label) in enumerate(zip(codes[:_MOST], labels[:_MOST], strict=True)):
-        colour = _PALETTE[code] if code < len(_PALETTE) else f"hsl({code * 47 % 360} 60% 78%)"
         title = f' title="{escape(names[i])}"' if names is not None else ""
-        drawn.append(f'<span{title} style="{_CELL}background:{colour}">{escape(str(label))}</span>')
+        drawn.append(
+            f'<span{title} style="{_CELL}background:{state_colour(code)}">{escape(str(label))}</span>'
+        )
     if len(codes) > _MOST:
         drawn.append(f"<span>… {len(codes) - _MOST} more</span>")
     style = (

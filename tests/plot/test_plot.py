@@ -6,9 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.plot import profile_curve, side_by_side
+from tallytree.plot.reliability import wilson_interval
+
+plt = pytest.importorskip("matplotlib.pyplot")
 
 
 def points(ax, marker):
@@ -35,6 +40,34 @@ def test_a_curve_of_an_objective(week, wet):
     assert [6.0, 3.0] in allowed
     assert star == [[0.0, 6.0]]
     assert ax.get_ylabel() == "best value"
+
+
+@pytest.mark.parametrize("size", [2, 7, 40, 400])
+def test_markers_of_many_tallies_do_not_merge(size):
+    model = tt.Model.chain(np.random.default_rng(0).normal(size=(size, 2)), np.eye(2))
+    ax = profile_curve(tt.profile(model, [tt.count(state=1)]))
+    ax.figure.canvas.draw()
+    line = next(line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) > 1)
+    places = ax.transData.transform(line.get_xydata())[:, 0] * 72 / ax.figure.dpi
+    assert line.get_markersize() <= max(1.5, np.diff(places).min())
+
+
+@pytest.mark.parametrize("k", range(8))
+def test_the_label_of_the_best_stays_inside(week, wet, k):
+    changes = tt.Statistic([((day, day + 1), [[0, 1], [1, 0]]) for day in range(6)], name="changes")
+    for profile in (tt.profile(week, [wet]), tt.profile(week, [wet, changes])):
+        plt.close("all")
+        ax = profile_curve(profile, where=wet == k)
+        ax.figure.canvas.draw()
+        box, room = ax.texts[0].get_window_extent(), ax.get_window_extent()
+        assert room.x0 <= box.x0 <= box.x1 <= room.x1
+        assert room.y0 <= box.y0 <= box.y1 <= room.y1
+
+
+def test_neighbouring_tallies_share_a_band(week, wet):
+    ax = profile_curve(tt.profile(week, [wet]), where=(wet <= 2) | (wet == 5))
+    ends = [patch.get_extents().transformed(ax.transData.inverted()) for patch in ax.patches]
+    assert [(round(end.x0, 6), round(end.x1, 6)) for end in ends] == [(-0.5, 2.5), (4.5, 5.5)]
 
 
 def test_a_constraint_that_nothing_satisfies_marks_nothing(week, wet):
@@ -75,7 +108,7 @@ def test_sequences_side_by_side(week, tmp_path):
     found = tt.diverse_k_best(week, 3, distance=3)
     [ax] = side_by_side(found)
     assert (ax.images[0].get_array() == [s.assignment for s in found]).all()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["9", "8.5", "6.75"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["score 9", "score 8.5", "score 6.75"]
     differ = sum(int((s.assignment != found[0].assignment).sum()) for s in found)
     assert len(ax.patches) == differ
     assert [text.get_text() for text in ax.texts[:2]] == ["wet", "dry"]
@@ -99,7 +132,54 @@ def test_many_states_have_many_colours():
     assert len({tuple(ax.images[0].cmap(n)) for n in range(12)}) == 12
 
 
+def explained(ax):
+    [legend] = ax.figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_colours_and_frames_are_explained(week):
+    assert explained(side_by_side(tt.diverse_k_best(week, 3, distance=3))[0]) == [
+        "dry",
+        "wet",
+        "differs from the first",
+    ]
+    grid = tt.Model.grid(np.zeros((2, 3, 2)), np.eye(2), np.eye(2))
+    assert explained(side_by_side(tt.solve(grid))[0]) == ["state 0"]
+    many = tt.Model.chain(np.eye(40), np.zeros((40, 40)))
+    assert not side_by_side(tt.solve(many))[0].figure.legends
+
+
+def test_one_solution_alone(week):
+    [ax] = side_by_side(tt.solve(week))
+    assert (ax.images[0].get_array() == [tt.solve(week).assignment]).all()
+    assert not ax.patches
+
+
+def test_labellings_as_arrays(week):
+    drawn = tt.distribution(week).sample(3, rng=0)
+    [ax] = side_by_side(drawn, model=week)
+    assert (ax.images[0].get_array() == drawn).all()
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        f"score {week.score(y):.4g}" for y in drawn
+    ]
+    best = tt.solve(week)
+    for one in ([best.labels.tolist(), best], np.array([best.assignment, best.assignment])):
+        [ax] = side_by_side(one, model=week)
+        assert (ax.images[0].get_array() == [best.assignment] * 2).all()
+    [ax] = side_by_side(best.assignment, model=week)
+    assert (ax.images[0].get_array() == [best.assignment]).all()
+    grid = tt.Model.grid(np.zeros((2, 3, 2)), np.eye(2), np.eye(2))
+    [ax] = side_by_side(np.array([[0, 1, 0], [1, 0, 0]]), model=grid)
+    assert (ax.images[0].get_array() == [[0, 1, 0], [1, 0, 0]]).all()
+
+
 def test_what_cannot_be_put_side_by_side(week):
+    with pytest.raises(tt.ModelError, match=r"but got ndarray; .* side_by_side\(labellings, model=model\)"):
+        side_by_side(np.zeros((2, 7), dtype=int))
+    with pytest.raises(tt.ModelError, match="needs solutions, such as those of k_best, got Model"):
+        side_by_side(object.__new__(type("Model", (), {})))
+    with pytest.raises(tt.ModelError, match=r"a labelling of this model has shape \(7,\), got shape \(3,\)"):
+        side_by_side([[0, 1, 0]], model=week)
     with pytest.raises(tt.ModelError, match="nothing to plot"):
         side_by_side([])
     with pytest.raises(tt.ModelError, match="need as many titles, got 1"):
@@ -133,6 +213,20 @@ def test_reliability_is_the_share_that_is_right_in_each_group():
     np.testing.assert_allclose(curve.get_ydata(), [0.0, 0.5, 1.0])
     off = (0.05 + 2 * 0.35 + 3 * (1 - (0.95 * 2 + 1) / 3)) / 6
     assert ax.get_title() == f"off by {off:.3f} on average (6 predictions)"
+    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
+    [bars] = [c for c in ax.collections if hasattr(c, "get_segments")]
+    for (_, low), (_, high) in bars.get_segments():
+        assert 0 <= low < high <= 1
+
+
+@given(st.integers(1, 500), st.data())
+def test_the_ends_of_an_interval_are_as_far_away_as_they_should_be(count, data):
+    share = data.draw(st.integers(0, count)) / count
+    low, high = (float(end[0]) for end in wilson_interval(np.array([share]), np.array([count])))
+    assert 0 <= low <= share <= high <= 1
+    assert low < high
+    for end in (low, high):
+        assert (share - end) ** 2 == pytest.approx(1.96**2 * end * (1 - end) / count, abs=1e-12)
 
 
 @pytest.mark.parametrize(

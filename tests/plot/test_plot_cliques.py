@@ -9,7 +9,7 @@ from strategies import problems
 
 import tallytree as tt
 from tallytree.plot import clique_tree_picture
-from tallytree.plot.cliques import _costs
+from tallytree.plot.cliques import _tables, _tree_of_plan
 
 pytest.importorskip("matplotlib")
 
@@ -29,7 +29,7 @@ def spread(statistic: tt.Statistic) -> int:
 def test_the_root_pays_for_all_tallies(drawn):
     model, statistics = drawn
     tree = tt.clique_tree(model, statistics)
-    costs = _costs(tree, model, statistics)
+    costs = [rows * tallies for rows, tallies in _tables(tree, model, statistics)]
     states = [int(np.prod(model.cardinalities[list(clique)])) for clique in tree.cliques]
     scoped = [
         tt.Statistic.from_blocks([block for block in s.blocks if block.arity], s.name, s.cap)
@@ -42,9 +42,13 @@ def test_the_root_pays_for_all_tallies(drawn):
 def test_every_clique_is_drawn_and_the_dearest_stands_out():
     model = tt.Model.tree([-1, 0, 0, 1], np.zeros((4, 3)), np.zeros((3, 3)))
     ax = clique_tree_picture(model, [tt.count(state=1)])
-    assert sorted(text.get_text() for text in ax.texts) == ["0 1", "0 2", "1 3"]
-    assert len(ax.lines) == 2
-    sizes = [scatter.get_sizes()[0] for scatter in ax.collections]
+    *names, told = [text.get_text() for text in ax.texts]
+    assert sorted(names) == ["0 1", "0 2", "1 3"]
+    assert told == "9 states x 5 tallies"
+    lines, dots = ax.collections
+    assert len(lines.get_segments()) == 2
+    sizes = dots.get_sizes().tolist()
+    assert len(sizes) == 3
     assert max(sizes) == 420
     assert len(set(sizes)) > 1
     assert ax.get_title() == "3 cliques, width τ = 1; the largest table has 45 entries"
@@ -54,13 +58,37 @@ def test_names_and_a_tree_of_ones_own():
     model = tt.Model([2, 2], [((0, 1), np.zeros((2, 2)))], variables=["sun", "rain"])
     tree = tt.CliqueTree.from_edges([(0, 1), (1,)], [(0, 1)], scopes=[(0, 1)])
     ax = clique_tree_picture(model, tree=tree)
-    assert sorted(text.get_text() for text in ax.texts) == ["rain", "sun rain"]
+    assert sorted(text.get_text() for text in ax.texts[:-1]) == ["rain", "sun rain"]
 
 
 def test_many_cliques_have_no_names():
     ax = clique_tree_picture(tt.Model.chain(np.zeros((60, 2)), np.zeros((2, 2))))
-    assert not ax.texts
-    assert len(ax.collections) == 59
+    assert [text.get_text() for text in ax.texts] == ["4 states x 1 tallies"]
+    lines, dots = ax.collections
+    assert (len(lines.get_segments()), len(dots.get_offsets())) == (58, 59)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (3, 6), (6, 11)])
+def test_the_tree_of_the_plan_is_drawn(rows, columns):
+    model = tt.Model.grid(np.zeros((rows, columns, 2)), np.eye(2), np.eye(2))
+    plan = tt.plan(model, [tt.count(state=1)])
+    assert f"width τ = {plan.width};" in clique_tree_picture(model, [tt.count(state=1)]).get_title()
+    natural = clique_tree_picture(model, order=range(rows * columns)).get_title()
+    assert f"width τ = {tt.plan(model, order=range(rows * columns)).width};" in natural
+
+
+@settings(max_examples=60)
+@given(problems(largest=6))
+def test_the_tree_of_a_plan_has_its_width(drawn):
+    model, statistics = drawn
+    assert _tree_of_plan(model, statistics, None).width == tt.plan(model, statistics).width
+
+
+def test_a_model_that_is_too_large_to_solve_can_be_drawn():
+    grid = tt.Model.grid(np.zeros((16, 16, 2)), np.eye(2), np.eye(2))
+    with pytest.raises(tt.BudgetError):
+        tt.plan(grid, [tt.count(state=1)], memory_limit=1e8)
+    assert "width τ = 16;" in clique_tree_picture(grid, [tt.count(state=1)]).get_title()
 
 
 def test_what_is_no_picture():

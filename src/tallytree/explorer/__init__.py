@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.answers.profile import Profile
+from tallytree.colours import state_colour
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
@@ -98,13 +99,15 @@ def _part(name: str) -> str:
 def _data(problem: ProblemFile, profile: Profile, title: str) -> dict[str, Any]:
     model = problem.model
     sizes = model.cardinalities.tolist()
+    most = max(sizes, default=1)
     return {
         "title": title,
         "statistics": list(problem.names),
         "tallies": profile.tallies.tolist(),
         "scores": profile.scores.tolist(),
-        "labellings": _labellings(profile, max(sizes, default=1)),
-        "digits": DIGITS if max(sizes, default=1) <= len(DIGITS) else None,
+        "labellings": _labellings(profile, most),
+        "digits": DIGITS if most <= len(DIGITS) else None,
+        "colours": [state_colour(state) for state in range(most)],
         "shape": list(model.shape),
         "variables": list(model.variables) if model.variables is not None else None,
         "states": [list(model.states_of(v) or map(str, range(n))) for v, n in enumerate(sizes)]

@@ -62,8 +62,6 @@ function svg(tag, attributes = {}, text = "") {
   return node;
 }
 const shown = (number) => (Math.abs(number) < 1e15 ? String(Number(number.toPrecision(6))) : number.toExponential(3));
-const PALETTE = ["#dfe5ec", "#f2b134", "#6cc0e5", "#8fd694", "#f28ea0", "#c3a6e6", "#e0c9a6", "#9fd8cb"];
-const colour = (code) => PALETTE[code] || `hsl(${(code * 47) % 360} 60% 78%)`;
 function ramp(t) { // from deep blue over green to yellow
   const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
   const at = Math.min(Math.max(t, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
@@ -190,7 +188,7 @@ function draw(labelling, usual) {
   labelling.forEach((code, v) => {
     const name = data.variables ? data.variables[v] : grid ? "" : String(v), label = statesOf(v)[code];
     const cell = make("div", { className: code === usual[v] ? "cell" : "cell changed", title: `${name} ${label}` }, label);
-    cell.style.background = colour(code);
+    cell.style.background = data.colours[code];
     if (name) cell.prepend(make("small", { textContent: name }));
     box.append(cell);
   });
@@ -206,7 +204,7 @@ function sized(box) { // make columns as wide as there is room; return whether l
 function key(found) { // what the colours stand for, where cells are too small to say so
   return data.states.length > 1 || found.length > 12 ? [] : found.map((code) => {
     const patch = make("i");
-    patch.style.background = colour(code);
+    patch.style.background = data.colours[code];
     return make("span", {}, patch, statesOf(0)[code]);
   });
 }

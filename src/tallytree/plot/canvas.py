@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
-STATES = ("#dfe5ec", "#2e6f9e", "#edae49", "#66a182", "#8d5a97", "#d1495b", "#5c5c5c", "#9ad1d4")
-"""Fill colours of states, the background first."""
+LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+"""The ground of a label on top of a picture."""
+LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
+"""Colours of lines, such as those of several runs."""
 
 
 def figure(width: float, height: float) -> Any:
@@ -44,12 +46,3 @@ def panels(count: int, width: float, height: float) -> list[Any]:
     """Return adjacent axes in a new figure."""
     drawn = figure(width, height)
     return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
-
-
-def state_colours(count: int) -> list[Any]:
-    """Return a colour for each state."""
-    if count <= len(STATES):
-        return list(STATES[:count])
-    from matplotlib import colormaps
-
-    return [STATES[0], *(colormaps["turbo"](number / (count - 2)) for number in range(count - 1))]

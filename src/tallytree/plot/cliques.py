@@ -14,9 +14,11 @@ from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import readable_count
+from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.query import bind
-from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,10 +32,11 @@ def clique_tree_picture(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    order: Order | None = None,
     tree: CliqueTree | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the clique tree of a model; the area of a clique grows with the cost of its table.
+    """Draw the clique tree that a plan follows; the area of a clique grows with the cost of its table.
 
     Parameters
     ----------
@@ -41,8 +44,10 @@ def clique_tree_picture(
         The factor graph.
     statistics : iterable of Statistic or Recipe
         The statistics to tally: the tallies of the part below a clique multiply its cost.
+    order : str, sequence of int or CliqueTree, optional
+        The elimination order, as for :func:`plan`; by default the one that a plan would choose.
     tree : CliqueTree, optional
-        The tree to draw; by default :func:`clique_tree` of the model and the statistics.
+        Another tree to draw, in place of that of an order.
     ax : matplotlib Axes, optional
         The axes to draw on; the current axes by default.
 
@@ -60,21 +65,31 @@ def clique_tree_picture(
     >>> ax = clique_tree_picture(model, [tt.count(state=1)])
     >>> ax.get_title()
     '3 cliques, width τ = 1; the largest table has 45 entries'
+    >>> ax.texts[-1].get_text()
+    '9 states x 5 tallies'
     """
     bound = bind(model, statistics)
-    drawn = clique_tree(model, bound) if tree is None else tree
+    drawn = _tree_of_plan(model, bound, order) if tree is None else tree
     if len(drawn.cliques) > _MOST:
         raise ModelError(f"a tree of {len(drawn.cliques)} cliques is too large to draw; the limit is {_MOST}")
-    places, costs = _places(drawn), _costs(drawn, model, bound)
+    places, tables = _places(drawn), _tables(drawn, model, bound)
     leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
-    canvas = axes(ax, min(max(1.3 * leaves, 4.0), 14.0), min(max(0.62 * depth, 2.5), 14.0))
-    _draw(canvas, drawn, places, costs, model)
-    dearest = readable_count(float(max(costs)))
+    canvas = axes(ax, min(max(1.3 * leaves, 5.6), 14.0), min(max(0.62 * depth, 2.5), 14.0))
+    _draw(canvas, drawn, places, [prod(table) for table in tables], model)
+    dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
+    _tell(canvas, places[dearest], tables[dearest])
+    entries = readable_count(float(prod(tables[dearest])))
     canvas.set_title(
-        f"{len(drawn.cliques)} cliques, width τ = {drawn.width}; the largest table has {dearest} entries",
+        f"{counted(len(drawn.cliques), 'clique')}, width τ = {drawn.width}; "
+        f"the largest table has {entries} entries",
         fontsize=10,
     )
     return canvas  # type: ignore[no-any-return]
+
+
+def _tree_of_plan(model: Model, statistics: Sequence[Statistic], order: Order | None) -> CliqueTree:
+    """Return the clique tree of the elimination order that a plan has, which need not fit in memory."""
+    return clique_tree(model, statistics, order=skeleton(model, statistics, order).order.tolist())
 
 
 def _upwards(tree: CliqueTree) -> list[int]:
@@ -105,8 +120,8 @@ def _places(tree: CliqueTree) -> list[tuple[float, float]]:
     return [(x, -float(y)) for x, y in zip(across, depth, strict=True)]
 
 
-def _costs(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> list[int]:
-    """States times tallies of each clique; a statistic adds its range in every scope of the subtree."""
+def _tables(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> list[tuple[int, int]]:
+    """States and tallies of each clique; a statistic adds its range in every scope of the subtree."""
     sizes = model.cardinalities.tolist()
     spread = [dict[tuple[int, ...], int]() for _ in statistics]
     for ranges, statistic in zip(spread, statistics, strict=True):
@@ -117,7 +132,6 @@ def _costs(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> l
                 key = tuple(sorted(scope))
                 ranges[key] = ranges.get(key, 0) + reach[k if len(reach) > 1 else 0]
     below = [[1] * len(statistics) for _ in tree.cliques]
-    costs = [0] * len(tree.cliques)
     for clique in _upwards(tree):
         for p, ranges in enumerate(spread):
             own = sum(ranges.get(tuple(sorted(scope)), 0) for scope in tree.scopes[clique])
@@ -126,27 +140,34 @@ def _costs(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> l
             below[clique][p] = total if cap is None else min(total, max(cap, 0) + 1)
             if tree.parent[clique] >= 0:
                 below[tree.parent[clique]][p] += below[clique][p] - 1
-        costs[clique] = prod(sizes[v] for v in tree.cliques[clique]) * prod(below[clique])
-    return costs
+    states = [prod(sizes[v] for v in clique) for clique in tree.cliques]
+    return [(rows, prod(tallies)) for rows, tallies in zip(states, below, strict=True)]
 
 
 def _draw(
     ax: Any, tree: CliqueTree, places: Sequence[tuple[float, float]], costs: Sequence[int], model: Model
 ) -> None:
+    from matplotlib.collections import LineCollection
+
     named = len(tree.cliques) <= _MOST_NAMED
-    for child, parent in enumerate(tree.parent):
-        if parent >= 0:
-            (x, y), (u, v) = places[child], places[parent]
-            ax.plot([x, u], [y, v], color=PALE, linewidth=1.5, zorder=1)
+    lines = [(places[child], places[parent]) for child, parent in tree.edges]
+    ax.add_collection(LineCollection(lines, colors=PALE, linewidths=1.5, zorder=1))
     dearest = max(costs)
     largest = 420.0 if named else max(8000.0 / len(costs), 12.0)
-    for clique, (x, y) in enumerate(places):
-        area = largest * max(sqrt(costs[clique] / dearest), 0.04)
-        colour = ACCENT if costs[clique] == dearest else INK
-        ax.scatter([x], [y], s=area, color=colour, zorder=2, linewidths=0)
-        if named:
-            text = " ".join(model.variables[v] if model.variables else str(v) for v in tree.cliques[clique])
-            beside = {"xytext": (3 + sqrt(area) / 2, 0), "textcoords": "offset points"}
-            ax.annotate(text, (x, y), va="center", color=INK, fontsize=8, zorder=3, **beside)
+    areas = [largest * max(sqrt(cost / dearest), 0.04) for cost in costs]
+    colours = [ACCENT if cost == dearest else INK for cost in costs]
+    ax.scatter(*zip(*places, strict=True), s=areas, c=colours, zorder=2, linewidths=0)
+    for clique, place, area in zip(tree.cliques, places, areas, strict=True) if named else ():
+        text = " ".join(model.variables[v] if model.variables else str(v) for v in clique)
+        beside = {"xytext": (3 + sqrt(area) / 2, 0), "textcoords": "offset points"}
+        ax.annotate(text, place, va="center", color=INK, fontsize=8, zorder=3, **beside)
     ax.margins(0.16, 0.1)
     ax.set_axis_off()
+
+
+def _tell(ax: Any, place: tuple[float, float], table: tuple[int, int]) -> None:
+    """Annotate the most expensive clique with its cost, on the side without names."""
+    states, tallies = (readable_count(float(number)) for number in table)
+    text = f"{states} states x {tallies} tallies"
+    beside = {"xytext": (-16, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+    ax.annotate(text, place, color=ACCENT, fontsize=8, zorder=4, bbox=LABEL_BOX, **beside)

@@ -11,7 +11,7 @@ from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
@@ -85,19 +85,31 @@ def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
 def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
     tallies = profile.tallies[:, 0]
     ax.plot(tallies, values, color=PALE, linewidth=1.5, zorder=1)
+    size = _marker_size(ax, tallies)
     for chosen, colour in ((~allowed, PALE), (allowed, INK)):
-        ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=5, zorder=2)
-    if not allowed.all():
-        for tally in tallies[allowed]:
-            ax.axvspan(tally - 0.5, tally + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
+        ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=size, zorder=2)
+    for first, last in _runs(tallies[allowed]) if not allowed.all() else ():
+        ax.axvspan(first - 0.5, last + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
+    ax.margins(y=0.2)
     if allowed.any():
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
         _star(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(noun)
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.margins(y=0.2)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _marker_size(ax: Any, tallies: NDArray[np.int64]) -> float:
+    """Return the size in points at which markers do not merge, as far as they are visible at all."""
+    room = 72 * ax.figure.get_figwidth() * ax.get_position().width
+    return float(np.clip(0.7 * room / (np.ptp(tallies) + 1), 1.5, 5.0))
+
+
+def _runs(tallies: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the first and last of each run of consecutive numbers."""
+    parts = np.split(tallies, np.flatnonzero(np.diff(tallies) > 1) + 1)
+    return [(int(part[0]), int(part[-1])) for part in parts if len(part)]
 
 
 def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
@@ -122,16 +134,11 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
 
 
 def _star(ax: Any, x: float, y: float, text: str) -> None:
+    """Mark a point with a star, and label it on the side where there is room."""
     ax.plot([x], [y], "*", color=ACCENT, markersize=14, markeredgecolor="white", zorder=3)
-    box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    ax.annotate(
-        text,
-        (x, y),
-        xytext=(0, 10),
-        textcoords="offset points",
-        ha="center",
-        color=ACCENT,
-        fontsize=9,
-        bbox=box,
-        zorder=4,
-    )
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    across, up = (x - left) / (right - left), (y - low) / (high - low)
+    style: dict[str, Any] = {"ha": "left" if across < 0.15 else "right" if across > 0.85 else "center"}
+    style |= {"xytext": (0, -10), "va": "top"} if up > 0.9 else {"xytext": (0, 10), "va": "bottom"}
+    style |= {"textcoords": "offset points", "color": ACCENT, "fontsize": 9, "bbox": LABEL_BOX}
+    ax.annotate(text, (x, y), zorder=4, **style)

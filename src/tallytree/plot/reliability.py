@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.plot.canvas import ACCENT, INK, PALE, axes
@@ -33,8 +33,9 @@ def reliability_curve(
     Returns
     -------
     matplotlib axes
-        A calibrated model lies on the diagonal. Error bars are two standard errors of the fraction correct;
-        the title has the mean distance from the diagonal, weighted by predictions.
+        A calibrated model lies on the diagonal. Each point has its number of predictions; error bars are
+        Wilson's 95 % intervals of the fraction correct, which have a length even if all or none are. The
+        title has the mean distance from the diagonal, weighted by predictions.
 
     Examples
     --------
@@ -54,13 +55,40 @@ def reliability_curve(
     counts = np.bincount(group, minlength=bins)
     some = counts > 0
     mean, share = (np.bincount(group, part, bins)[some] / counts[some] for part in (said, was))
-    error = 2.0 * np.sqrt(share * (1.0 - share) / counts[some])
-    drawn: Axes = axes(ax, 4.2, 4.0)
+    low, high = wilson_interval(share, counts[some])
+    drawn: Axes = axes(ax, 4.6, 4.2)
     drawn.plot([0.0, 1.0], [0.0, 1.0], color=PALE, linewidth=1.0, zorder=1)
-    drawn.errorbar(mean, share, yerr=error, color=INK, ecolor=ACCENT, marker="o", linewidth=1.4, zorder=3)
+    bars: dict[str, Any] = {
+        "yerr": (share - low, high - share),
+        "ecolor": ACCENT,
+        "elinewidth": 1.2,
+        "capsize": 2,
+    }
+    drawn.errorbar(mean, share, color=INK, marker="o", markersize=5, linewidth=1.4, zorder=3, **bars)
+    for x, y, count in zip(mean, share, counts[some].tolist(), strict=True):
+        beside: dict[str, Any] = {"xytext": (5, -8), "textcoords": "offset points"}
+        drawn.annotate(f"{count:,}", (x, y), color=INK, fontsize=7, zorder=4, **beside)
     drawn.set(
-        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="fraction correct"
+        xlim=(-0.02, 1.1), ylim=(-0.07, 1.04), xlabel="predicted probability", ylabel="fraction correct"
     )
     off = float(np.abs(mean - share) @ counts[some]) / len(said)
-    drawn.set_title(f"off by {off:.3f} on average ({len(said):,} predictions)")
+    drawn.set_title(f"off by {off:.3f} on average ({len(said):,} predictions)", fontsize=10)
     return drawn
+
+
+def wilson_interval(
+    share: NDArray[np.float64], counts: NDArray[np.int64], deviations: float = 1.96
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the probabilities from which observed shares of some counts are so many deviations away.
+
+    The ends ``p`` solve ``(share - p)² = deviations² · p · (1 - p) / count``.
+
+    Examples
+    --------
+    >>> [end.round(3).tolist() for end in wilson_interval(np.array([0.0, 0.5, 1.0]), np.array([10, 10, 10]))]
+    [[0.0, 0.237, 0.722], [0.278, 0.763, 1.0]]
+    """
+    square = deviations**2 / counts
+    centre = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)

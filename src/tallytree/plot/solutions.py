@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.solution import Solution
+from tallytree.colours import state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, panels, state_colours
+from tallytree.plot.canvas import ACCENT, INK, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 _MOST_NAMED = 40  # variables whose states are written out
+_MOST_LINED = 120  # variables with lines between them
+_MOST_EXPLAINED = 12  # states in the legend
 
 
-def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None = None) -> list[Axes]:
+def side_by_side(
+    solutions: Solution | Iterable[Solution | ArrayLike],
+    *,
+    model: Model | None = None,
+    titles: Sequence[str] | None = None,
+) -> list[Axes]:
     """Plot labellings next to each other; frames mark differences from the first.
 
     Parameters
     ----------
-    solutions : sequence of Solution
-        Solutions of one model: rows of one plot, or one plot each if the model is a grid.
+    solutions : Solution, or iterable of Solution or labelling
+        Solutions of one model: rows of one plot, or one plot each if the model is a grid. With ``model``,
+        also labellings as arrays of names or numbers, such as samples.
+    model : Model, optional
+        The model of the labellings; by default that of the first solution.
     titles : sequence of str, optional
-        One for each solution; its score by default.
+        One for each labelling; its score by default.
 
     Examples
     --------
@@ -38,33 +49,65 @@ def side_by_side(solutions: Sequence[Solution], *, titles: Sequence[str] | None 
     >>> model = tt.Model.chain(np.array([[0., 1], [0, -2], [0, 4]]), np.eye(2), states=["dry", "wet"])
     >>> [ax] = side_by_side(tt.diverse_k_best(model, 2, distance=1))
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['5', '5']
+    ['score 5', 'score 5']
+    >>> [ax] = side_by_side([["dry", "wet", "wet"], tt.solve(model)], model=model, titles=["mine", "best"])
     """
-    if not solutions:
+    given = _listed(solutions, model)
+    if not given:
         raise ModelError("there is nothing to plot: the sequence of solutions is empty")
-    model = solutions[0].model
-    if any(s.assignment.size != len(model) for s in solutions):
+    whole = _model_of(given, model)
+    labellings = [_assignment(one, whole) for one in given]
+    names = [f"score {whole.score(y):.4g}" for y in labellings] if titles is None else list(titles)
+    if len(names) != len(given):
+        raise ModelError(f"{len(given)} solutions need as many titles, got {len(names)}")
+    drawn = (_grids if len(whole.shape) == 2 else _rows)(whole, labellings, names)
+    _legend(drawn[0].figure, whole, np.array(labellings))
+    return drawn
+
+
+def _listed(solutions: Any, model: Model | None) -> list[Any]:
+    """Return labellings as a list; a single one may be given by itself."""
+    if isinstance(solutions, Solution):
+        return [solutions]
+    if isinstance(solutions, np.ndarray) and model is not None and solutions.ndim == len(model.shape):
+        return [solutions]
+    try:
+        return list(solutions)
+    except TypeError:
+        raise ModelError(
+            f"side_by_side needs solutions, such as those of k_best, got {type(solutions).__name__}"
+        ) from None
+
+
+def _model_of(given: Sequence[Any], model: Model | None) -> Model:
+    models = [one.model for one in given if isinstance(one, Solution)]
+    if model is None and len(models) < len(given):
+        kind = next(type(one).__name__ for one in given if not isinstance(one, Solution))
+        raise ModelError(
+            f"side_by_side needs solutions, such as those of k_best, but got {kind}; to plot arrays of "
+            "labels, pass their model, as in side_by_side(labellings, model=model)"
+        )
+    whole = models[0] if model is None else model
+    if any(len(one) != len(whole) for one in models):
         raise ModelError("solutions must be of the same model; these differ in their number of variables")
-    names = [f"{s.score:.4g}" for s in solutions] if titles is None else list(titles)
-    if len(names) != len(solutions):
-        raise ModelError(f"{len(solutions)} solutions need as many titles, got {len(names)}")
-    draw = _grids if len(model.shape) == 2 else _rows
-    return draw(model, [s.assignment for s in solutions], names)
+    return whole
+
+
+def _assignment(one: Any, model: Model) -> NDArray[np.int64]:
+    return one.assignment.reshape(-1) if isinstance(one, Solution) else model.encode(one)
 
 
 def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
-    table = np.array(labellings).reshape(len(labellings), -1)
-    width = min(max(0.28 * table.shape[1] + 1.6, 3.0), 11.0)
-    [ax] = panels(1, width, 0.42 * len(table) + 0.6)
+    table = np.array(labellings)
+    width = min(max(0.28 * table.shape[1] + 1.9, 3.6), 11.0)
+    [ax] = panels(1, width, 0.42 * len(table) + 1.0)
     _image(ax, model, table)
     for row, column in np.argwhere(table != table[0]):
         _frame(ax, row, column)
     if table.shape[1] <= _MOST_NAMED and model.states is not None:
         for (row, column), state in np.ndenumerate(table):
             names = model.states_of(column) or ()
-            ax.text(
-                column, row, names[state][:3], ha="center", va="center", fontsize=7, color=_on(int(state))
-            )
+            ax.text(column, row, names[state][:3], ha="center", va="center", fontsize=7, color=INK)
     ax.set_yticks(range(len(table)), titles)
     ax.set_xlabel("variable")
     return [ax]
@@ -73,7 +116,7 @@ def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequenc
 def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     rows, columns = model.shape
     width = max(1.4, min(3.0, 0.25 * columns))
-    drawn = panels(len(labellings), width * len(labellings), width * rows / columns + 0.5)
+    drawn = panels(len(labellings), width * len(labellings), width * rows / columns + 0.9)
     first = labellings[0].reshape(rows, columns)
     for ax, labelling, title in zip(drawn, labellings, titles, strict=True):
         table = labelling.reshape(rows, columns)
@@ -89,11 +132,12 @@ def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequen
 def _image(ax: Any, model: Model, table: NDArray[np.int64]) -> None:
     from matplotlib.colors import ListedColormap
 
-    colours = ListedColormap(state_colours(int(model.cardinalities.max())))
+    colours = ListedColormap([state_colour(state) for state in range(int(model.cardinalities.max()))])
     ax.imshow(table, cmap=colours, vmin=-0.5, vmax=colours.N - 0.5, aspect="auto", interpolation="nearest")
-    ax.set_xticks(np.arange(table.shape[1] + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(table.shape[0] + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1)
+    if max(table.shape) <= _MOST_LINED:
+        ax.set_xticks(np.arange(table.shape[1] + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(table.shape[0] + 1) - 0.5, minor=True)
+        ax.grid(which="minor", color="white", linewidth=1)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
 
@@ -106,6 +150,17 @@ def _frame(ax: Any, row: int, column: int) -> None:
     )
 
 
-def _on(state: int) -> str:
-    """Return the colour of text on a state's fill."""
-    return INK if state == 0 else "white"
+def _legend(figure: Any, model: Model, table: NDArray[np.int64]) -> None:
+    """Explain the colours of states that occur, and the frames."""
+    from matplotlib.patches import Patch
+
+    states = np.unique(table).tolist()
+    if len(states) > _MOST_EXPLAINED:
+        states = []
+    names = model.states_of(0) if model.alike is not None else None
+    shown = {(f"state {s}" if names is None else names[s]): Patch(color=state_colour(s)) for s in states}
+    if (table != table[0]).any():
+        shown["differs from the first"] = Patch(facecolor="none", edgecolor=ACCENT, linewidth=1.5)
+    if shown:
+        style = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": 8}
+        figure.legend(list(shown.values()), list(shown), **style)

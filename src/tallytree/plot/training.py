@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, STATES, panels
+from tallytree.plot.canvas import LINES, PALE, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,10 +75,9 @@ def training_curves(
     if not runs or not all(runs.values()):
         raise ModelError("there is nothing to plot: a history has no passes; was the estimator fitted?")
     objective, gap, loss = panels(3, 10.5, 3.1)
-    colours = [INK, ACCENT, *STATES[2:]]
     size = 18.0 if max(map(len, runs.values())) <= 60 else 6.0
     for number, (name, run) in enumerate(runs.items()):
-        colour = colours[number % len(colours)]
+        colour = LINES[number % len(LINES)]
         across = np.array([one.number if by == "pass" else one.seconds for one in run], dtype=float)
         certified = np.array([one.certified for one in run], dtype=bool)
         primal = _certified(objective, across, [one.primal for one in run], certified, colour, name, size)
