@@ -123,5 +123,7 @@ def test_estimators_decode_in_one_batch(estimator, loss):
 def test_a_loss_by_its_name():
     model = tt.Model.chain([[0.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
     assert (MaxExpected("f1")(model) == MaxExpected(tt.losses.FBeta(background="O"))(model)).all()
-    with pytest.raises(tt.ModelError, match="unknown loss 'f2'"):
-        MaxExpected("f2")
+    model = tt.Model.chain([[1.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
+    assert (MaxExpected("f2")(model) == MaxExpected(tt.losses.FBeta(beta=2.0, background="O"))(model)).all()
+    with pytest.raises(tt.ModelError, match="unknown loss 'g2'; the names are hamming, f1, chunk-f1"):
+        MaxExpected("g2")

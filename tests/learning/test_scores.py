@@ -98,9 +98,29 @@ def test_losses_by_name():
     given_ = FBeta(beta=3.0, background="x")
     assert as_loss(given_) is given_
     assert {type(as_loss(name)).__name__ for name in LOSS_NAMES} >= {"ChunkFBeta", "ZeroOne"}
-    for wrong in ("F1", "chunk", 3, None):
-        with pytest.raises(ModelError, match="unknown loss"):
+    assert as_loss("f0.5") == FBeta(beta=0.5, background="O")
+    assert as_loss("chunk-f2") == ChunkFBeta(beta=2.0)
+    assert as_loss("accuracy") == as_loss("hamming")
+    for wrong in ("F1", "chunk", "f", "f-1", "f1e3", "f٢", "iou2", 3, None):
+        with pytest.raises(ModelError, match=r"unknown loss .*; the names are hamming, f1, .* as in f2"):
             as_loss(wrong)
+    with pytest.raises(ModelError, match="beta must be"):
+        as_loss("f0")
+
+
+def test_a_score_of_a_corpus_by_its_name():
+    truths = [["B-NP", "I-NP", "O"], ["B-VP", "O", "B-NP"]]
+    found = [["B-NP", "O", "O"], ["B-VP", "O", "B-NP"]]
+    named = {"chunk-f1": ChunkFBeta(), "f1": FBeta(background="O"), "f2": FBeta(beta=2.0, background="O")}
+    for name, loss in named.items():
+        assert corpus_f(truths, found, name) == corpus_f(truths, found, loss)
+        assert corpus_score(truths, found, name) == corpus_score(truths, found, loss)
+    assert corpus_score(truths, found, "zero-one") == 0.5
+    for other in ("hamming", HammingDistance()):
+        with pytest.raises(
+            ModelError, match=r"corpus_f needs an F-measure, .* got .*; for other losses, use"
+        ):
+            corpus_f(truths, found, other)
 
 
 @pytest.mark.parametrize("kind", [SequenceSVM, GraphSVM, TreeSVM])
@@ -108,8 +128,9 @@ def test_estimators_keep_the_name(kind):
     svm = kind("f1")
     assert clone(svm).get_params()["loss"] == "f1"
     assert isinstance(svm._recipe(), FBeta)
-    with pytest.raises(ModelError, match="unknown loss 'f2'"):
-        kind("f2")._recipe()
+    assert kind("f2")._recipe().beta == 2.0
+    with pytest.raises(ModelError, match="unknown loss 'g2'"):
+        kind("g2")._recipe()
 
 
 def test_grids_are_scored_flat():

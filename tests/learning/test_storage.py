@@ -81,8 +81,8 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
             "sets 'predict', which is not a parameter of saved estimators",
         ),
         (
-            {"class": "SequenceSVM", "parameters": {"loss": "f2"}, "attributes": {}, "history": []},
-            "unknown loss 'f2'",
+            {"class": "SequenceSVM", "parameters": {"loss": "g2"}, "attributes": {}, "history": []},
+            "unknown loss 'g2'",
         ),
     ],
 )

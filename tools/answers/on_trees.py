@@ -11,20 +11,8 @@ from answering import Text, asked
 from draws import Rng, coin, pick
 
 import tallytree as tt
-from tallytree import losses, parsing, transducers
-
-TREE_LOSSES = (
-    losses.FBeta,
-    losses.Precision,
-    losses.Recall,
-    losses.FalsePositives,
-    losses.SymmetricDifference,
-    losses.IntersectionOverUnion,
-    losses.ZeroOne,
-    losses.CrossingBrackets,
-    losses.CrossingBracketsRate,
-)
-
+from tallytree import parsing, transducers
+from tallytree.testing import TREE_LOSSES
 
 # --- machines -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ import numpy as np
 from bounds_single import constrained, constraint, verified
 
 import tallytree as tt
-from tallytree import losses, parsing
+from tallytree import parsing
+from tallytree.testing import TREE_LOSSES
 
 
 def close(a, b, size=1.0):
@@ -53,18 +54,6 @@ def _allowed(model, where, found):
 # --- trees --------------------------------------------------------------------------------------------------
 
 PHRASES, TAGS, WORDS = ("S", "A", "B", "@A/B"), ("n", "v"), ("fish", "eat", "old")
-
-TREE_LOSSES = (
-    losses.FBeta,
-    losses.Precision,
-    losses.Recall,
-    losses.FalsePositives,
-    losses.SymmetricDifference,
-    losses.IntersectionOverUnion,
-    losses.CrossingBrackets,
-    losses.CrossingBracketsRate,
-    losses.ZeroOne,
-)
 
 
 def _score(rng, ties):

@@ -76,14 +76,14 @@ def _options(command: ArgumentParser) -> None:
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
 
 
-def _metric(text: str) -> tuple[str, float]:
+def _metric(text: str) -> str:
     """Read a metric: accuracy, or F of tokens or chunks with a beta."""
     kind, found, beta = text.rpartition("f")
-    if text == "accuracy":
-        return text, 1.0
-    if not found or kind not in ("", "chunk-"):
-        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
-    return f"{kind}f1", positive(beta)
+    if text != "accuracy":
+        if not found or kind not in ("", "chunk-"):
+            raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
+        positive(beta)
+    return text
 
 
 _VALID: dict[str, Callable[[str], Any]] = {"bio": tt.valid_bio, "bioes": tt.valid_bioes}
@@ -224,13 +224,10 @@ def _decoder(options: Namespace) -> Any:
 
 
 def _maximising(options: Namespace) -> Any:
-    name, beta = options.maximise
     chosen = filled(options, {"background": "O", "scale": 1.0})
-    if name == "accuracy":
+    if options.maximise == "accuracy":
         refuse(options, ("background",), "with --maximise accuracy")
-        loss = tt.losses.as_loss("hamming")
-    else:
-        loss = tt.losses.as_loss(name, chosen.background, beta=beta)
+    loss = tt.losses.as_loss(options.maximise, chosen.background)
     return learning().MaxExpected(loss, scale=chosen.scale)
 
 

@@ -183,7 +183,8 @@ class MaxExpected(Decoder):
     Parameters
     ----------
     loss : Loss or str
-        A recipe such as ``ChunkFBeta(beta=2.0)``, or its name, such as ``"chunk-f1"``.
+        A recipe such as ``ChunkFBeta(beta=2.0)``, or its name, such as ``"chunk-f2"``; see
+        :func:`tallytree.losses.as_loss`.
     scale : float
         A factor that turns scores into log-probabilities; 1 for CRFs. SVM scores are not calibrated, so
         choose it on held-out data.

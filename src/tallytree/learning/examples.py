@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,11 @@ def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "examp
             yield get(example)
         except ModelError as error:
             raise ModelError(f"{kind} {number}: {error}") from None
+
+
+def check_each(examples: Iterable[Any], check: Callable[[Any], None], kind: str = "example") -> None:
+    """Call ``check(example)`` for each example; an error gives its number."""
+    deque(of_each(examples, check, kind), maxlen=0)
 
 
 def check_lengths(lengths: Iterable[int], truths: Sequence[Any], noun: str = "position") -> None:

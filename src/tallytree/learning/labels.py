@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import check_each
 from tallytree.learning.planes import Integers
 
 
@@ -43,8 +43,7 @@ class Labels:
                     _check(label, next(iter(found), label))
                     found[label] = None
 
-        for _ in of_each(labellings, note):
-            pass
+        check_each(labellings, note)
         if not found:
             raise ModelError("all labellings are empty, so there is nothing to learn")
         if all(isinstance(label, str) for label in found):

@@ -42,22 +42,33 @@ def accuracy(truths: Iterable[Any], predictions: Iterable[Any]) -> float:
     return sum(bool(a == b) for a, b in pairs) / max(len(pairs), 1)
 
 
-def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | None = None) -> CorpusScore:
+def corpus_f(
+    truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | str | None = None
+) -> CorpusScore:
     """Return precision, recall and F of the nodes of a corpus.
 
     Parameters
     ----------
     truths, predictions : iterables of labellings
         The true and the predicted labellings.
-    loss : FBeta, optional
-        Defines the nodes and β: ``FBeta(background="O")``, the default, counts positions.
+    loss : FBeta or str, optional
+        Defines the nodes and β: ``FBeta(background="O")``, or ``"f1"``, the default, counts positions,
+        ``ChunkFBeta()``, or ``"chunk-f1"``, counts chunks.
 
     Examples
     --------
     >>> corpus_f([["B", "O", "O"]], [["B", "B", "O"]])
     CorpusScore(precision=0.5, recall=1.0, f=0.6666666666666666)
+    >>> corpus_f([["B-NP", "I-NP", "O"]], [["B-NP", "I-NP", "O"]], "chunk-f1").f
+    1.0
     """
-    recipe = FBeta(background="O") if loss is None else loss
+    recipe = as_loss("f1" if loss is None else loss)
+    if not isinstance(recipe, FBeta):
+        raise ModelError(
+            f"corpus_f needs an F-measure, such as 'f1' or 'chunk-f1', got {loss!r}; for other losses, use "
+            "corpus_score"
+        )
+    beta = recipe.beta
 
     def counted(pair: tuple[Any, Any]) -> tuple[int, int, int]:
         bound = recipe.against(list(_flat(pair[0])))
@@ -71,7 +82,7 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
         )
     each = list(of_each(zip(right_ones, others, strict=True), counted))
     right, found, wanted = map(sum, zip(*each, strict=True)) if each else (0, 0, 0)
-    square = recipe.beta**2
+    square = beta**2
     return CorpusScore(
         right / found if found else float(not wanted),
         right / wanted if wanted else float(not found),
@@ -79,25 +90,26 @@ def corpus_f(truths: Iterable[Any], predictions: Iterable[Any], loss: FBeta | No
     )
 
 
-def corpus_score(truths: Iterable[Any], predictions: Iterable[Any], loss: Loss) -> float:
+def corpus_score(truths: Iterable[Any], predictions: Iterable[Any], loss: Loss | str) -> float:
     """Return the score of predictions that corresponds to a loss: larger is better, and 1 is perfect.
 
     Parameters
     ----------
     truths, predictions : iterables of labellings
         The true and the predicted labellings.
-    loss : Loss
-        F and IoU are micro-averaged over the corpus. A Hamming loss gives the fraction of correct
-        positions, ``ZeroOne`` the fraction of examples without an error. Any other loss gives 1
-        minus its mean.
+    loss : Loss or str
+        A loss, or its name, as for :func:`tallytree.losses.as_loss`. F and IoU are micro-averaged over the
+        corpus. A Hamming loss gives the fraction of correct positions, ``ZeroOne`` the fraction of examples
+        without an error. Any other loss gives 1 minus its mean.
 
     Examples
     --------
-    >>> from tallytree.losses import ChunkFBeta, IntersectionOverUnion, ZeroOne
+    >>> from tallytree.losses import ChunkFBeta
     >>> truths, found = [["B-NP", "I-NP", "O"], ["O"]], [["B-NP", "O", "O"], ["O"]]
-    >>> corpus_score(truths, found, ChunkFBeta()), corpus_score(truths, found, ZeroOne())
+    >>> corpus_score(truths, found, ChunkFBeta()), corpus_score(truths, found, "zero-one")
     (0.0, 0.5)
     """
+    loss = as_loss(loss)
     pairs = [(_flat(y), _flat(z)) for y, z in zip(truths, predictions, strict=True)]
     right, found = [list(y) for y, _ in pairs], [list(z) for _, z in pairs]
     if isinstance(loss, FBeta):
@@ -128,7 +140,7 @@ class Scorer:
     Parameters
     ----------
     loss : Loss or str
-        As for :func:`corpus_score`, or its name, as for :func:`tallytree.losses.as_loss`.
+        As for :func:`corpus_score`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
-from tallytree.learning.examples import check_lengths, of_each
+from tallytree.learning.examples import check_each, check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -72,8 +72,7 @@ class SequenceEstimator(StructuredEstimator):
                 tag_of(names[label], loss.scheme, loss.background)
                 known.add(label)
 
-        for _ in of_each(truths, read):
-            pass
+        check_each(truths, read)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):

@@ -21,11 +21,12 @@ from tallytree.testing.enumeration import (
     tally_of,
 )
 from tallytree.testing.machines import accepted, check_machine, check_reduction
-from tallytree.testing.problems import SHAPES, random_model, random_statistics
+from tallytree.testing.problems import SHAPES, TREE_LOSSES, random_model, random_statistics
 
 __all__ = [
     "LABELLING_LIMIT",
     "SHAPES",
+    "TREE_LOSSES",
     "Best",
     "Enumeration",
     "accepted",

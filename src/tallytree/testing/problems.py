@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tallytree import losses
 from tallytree.answers.distribution import generator_of
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
@@ -17,6 +18,19 @@ Floats = npt.NDArray[np.float64]
 Factor = tuple[tuple[int, ...], npt.NDArray[Any]]
 
 Scopes = list[tuple[int, ...]]
+
+TREE_LOSSES: tuple[type[losses.Loss], ...] = (
+    losses.FBeta,
+    losses.Precision,
+    losses.Recall,
+    losses.FalsePositives,
+    losses.SymmetricDifference,
+    losses.IntersectionOverUnion,
+    losses.ZeroOne,
+    losses.CrossingBrackets,
+    losses.CrossingBracketsRate,
+)
+"""The losses of parse trees; each takes the true tree."""
 
 
 def _chain(rng: np.random.Generator, variables: int) -> Scopes:
