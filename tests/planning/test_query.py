@@ -1,5 +1,7 @@
 """What a constraint asks of the messages: one statistic for a combination, and answers that stay exact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from constraint_cases import OBJECTIVES, RELATIONS, check_against_enumeration, constraints
@@ -8,7 +10,11 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
+from tallytree.answers.nearest import nearest
 from tallytree.planning.carried import carried_for
+from tallytree.planning.options import PlanOptions
+from tallytree.running.engine import engine_of
+from tallytree.solving import ask
 from tallytree.testing import brute_force
 
 
@@ -116,7 +122,7 @@ def test_a_question_without_combinations_is_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("where", "nearest"),
+    ("where", "tallies"),
     [
         (lambda a, b: a >= 14, "(ones=12), (ones=11), (ones=10)"),
         (lambda a, b: a < 0, "(ones=0), (ones=1), (ones=2)"),
@@ -129,14 +135,14 @@ def test_a_question_without_combinations_is_left_alone():
         (lambda a, b: a >= 10**30, "(ones=12), (ones=11), (ones=10)"),
     ],
 )
-def test_the_nearest_tallies_are_named(where, nearest):
+def test_the_nearest_tallies_are_named(where, tallies):
     model = chain()
     ones, changes, _ = counted(model)
     constraint = where(ones, changes)
     with pytest.raises(tt.InfeasibleError) as caught:
         tt.solve(model, [changes], where=constraint)
     assert str(caught.value) == (
-        f"no labelling satisfies '{constraint}'; the nearest attainable tallies are {nearest}"
+        f"no labelling satisfies '{constraint}'; the nearest attainable tallies are {tallies}"
     )
 
 
@@ -199,3 +205,15 @@ def test_a_pruned_plan_serves_no_profile():
     plan = tt.plan(model, [ones], where=ones <= 3)
     with pytest.raises(tt.ModelError, match="leaves out tallies that a constraint rules out"):
         tt.profile(model, [ones], plan=plan)
+
+
+def test_the_table_of_a_single_statistic_is_planned_once_for_an_error(monkeypatch):
+    rng = np.random.default_rng(0)
+    grid = tt.Model.grid(rng.normal(size=(16, 16, 2)), np.eye(2), np.eye(2))
+    query = ask(grid, where=tt.count(state=1, name="ones") == 400)
+    planned = []
+    engine = engine_of(grid)
+    counting = replace(engine, plan=lambda *given: planned.append(given) or engine.plan(*given))
+    monkeypatch.setattr("tallytree.answers.nearest.engine_of", lambda subject: counting)
+    assert nearest(query, PlanOptions()) == "ones is between 0 and 256"
+    assert len(planned) == 1

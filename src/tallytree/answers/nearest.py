@@ -8,6 +8,7 @@ be large, the range of each statistic is reported instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from tallytree.answers.tallies import nearest_tallies
@@ -18,8 +19,8 @@ from tallytree.planning.query import Query
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
-_MOST_OPERATIONS = 1e9  # about a second
-_MOST_BYTES = 2.0**28
+_MOST_OPERATIONS = 2e8  # about a fifth of a second
+_MOST_BYTES = 2.0**26  # laying out as many takes about a tenth
 _MOST_RANGES = 12
 
 
@@ -37,8 +38,8 @@ def nearest(query: Query[Any], options: PlanOptions) -> str:
     limited = options._replace(memory_limit=min(_MOST_BYTES, options.limit))
     table = _affordable(query, statistics, limited)
     if table is None:
-        some = statistics[:_MOST_RANGES]
-        return _ranges(some, [_affordable(query, [s], limited) for s in some], len(statistics))
+        some = statistics[:_MOST_RANGES] if len(statistics) > 1 else ()
+        return _ranges(statistics, [_affordable(query, [s], limited) for s in some])
     if not len(table):
         return table._none_left
     missed = query.constraint.violation({s: table.tallies[:, i] for i, s in enumerate(statistics)})
@@ -58,15 +59,19 @@ def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptio
     return table
 
 
-def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None], total: int) -> str:
-    """Report the range of each statistic: exact if that is cheap, from its table entries otherwise."""
+def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) -> str:
+    """Report the range of each statistic: exact if that is cheap, from its table entries otherwise.
+
+    `alone`: the tables of the first statistics, each by itself.
+    """
     told = []
-    for s, table in zip(statistics, alone, strict=True):
+    for s, table in zip_longest(statistics[:_MOST_RANGES], alone):
         if table is not None and len(table):
             told.append(f"{s.name} ranges from {table.tallies.min()} to {table.tallies.max()}")
         elif isinstance(s, Statistic):
             told.append("{} is between {} and {}".format(s.name, *s.extent))
     if not told:
         return "there are too many tallies to list the nearest"
-    others = f"; and {total - len(statistics):,} others" if total > len(statistics) else ""
-    return f"{'taken separately, ' if total > 1 else ''}{', '.join(told)}{others}"
+    others = len(statistics) - _MOST_RANGES
+    more = f"; and {others:,} others" if others > 0 else ""
+    return f"{'taken separately, ' if len(statistics) > 1 else ''}{', '.join(told)}{more}"
