@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.colours import state_colour
 from tallytree.cli import main
 from tallytree.explorer import page, write_page
 from tallytree.io import Parameter, ProblemFile, write_problem
@@ -103,6 +104,7 @@ def test_many_states_are_written_as_numbers():
     data = embedded(page(problem, problem.profile()))
     assert data["labellings"] == [[99]]
     assert data["digits"] is None
+    assert data["colours"] == [state_colour(state) for state in range(100)]
 
 
 def test_what_is_too_much_for_a_page(monkeypatch):
