@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.colours import state_colour
 from tallytree.cli import main
+from tallytree.colours import state_colour
 from tallytree.explorer import page, write_page
 from tallytree.io import Parameter, ProblemFile, write_problem
 
