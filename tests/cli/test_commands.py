@@ -234,6 +234,11 @@ def test_k_best(files, capsys):
     found = json.loads(said(capsys, "k-best", "week.json", "-k", "3", "--json"))
     assert [one["value"] for one in found] == [s.value for s in PROBLEM.k_best(3)]
     assert run("k-best", "week.json", "--where", "wet > 9") == Exit.INFEASIBLE
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "no labelling satisfies '(wet <= 6) & (wet >= 10)'; the nearest attainable" in told.err
+    assert run("k-best", "week.json", "--where", "wet > 9", "--json") == Exit.INFEASIBLE
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "InfeasibleError"
     assert run("k-best", "week.json", "-k", "0") == Exit.OK
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree import html
 from tallytree.answers.root_table import GraphTable, RootTable
-from tallytree.answers.tallies import Tally, row_of, tally_type, wanted_tally
+from tallytree.answers.tallies import Tally, row_of, unattained, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
@@ -118,8 +118,7 @@ class TallyProbabilities(RootTable):
         wanted = wanted_tally(self._names, () if named else list(tally), named)
         row = row_of(self.tallies, wanted)
         if row is None:
-            named = tally_type(self._names)(*wanted)
-            raise InfeasibleError(f"no {self.noun} has the {named}; see .tallies for the attainable ones")
+            raise unattained(self.noun, self._names, self.tallies, wanted)
         return row
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 
 
 @lru_cache(maxsize=512)
@@ -76,20 +76,28 @@ def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def nearest_rows(tallies: NDArray[np.int64], wanted: Sequence[int], count: int = 3) -> NDArray[np.int64]:
-    """Return the rows nearest to a tally."""
-    place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
-    distance = np.abs(tallies - place).sum(axis=1)
-    return np.argsort(distance, kind="stable")[:count]
-
-
 _SHOWN = 16  # statistics of a tally in a message
 
 
-def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
+def unattained(
+    noun: str, names: Sequence[str], tallies: NDArray[np.int64], wanted: Sequence[int]
+) -> InfeasibleError:
+    """Return the error for a tally that nothing has, with the nearest ones."""
+    place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
+    distance = np.abs(tallies - place).sum(axis=1)
+    return InfeasibleError(
+        f"no {noun} has the tally {_named(names, wanted)}; {nearest_tallies(names, tallies, distance)}"
+    )
+
+
+def nearest_tallies(names: Sequence[str], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
     """Return the tallies nearest to satisfying a constraint, for the end of an error message."""
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
-    named = (zip(names[:_SHOWN], row[:_SHOWN], strict=True) for row in tallies[rows].tolist())
+    shown = (_named(names, row) for row in tallies[rows].tolist())
+    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}"
+
+
+def _named(names: Sequence[str], tally: Sequence[int]) -> str:
+    pairs = zip(names[:_SHOWN], tally[:_SHOWN], strict=True)
     end = ", …)" if len(names) > _SHOWN else ")"
-    shown = ("(" + ", ".join(f"{name}={value}" for name, value in pairs) + end for pairs in named)
-    return f"the nearest attainable tallies are {', '.join(shown)}"
+    return "(" + ", ".join(f"{name}={value}" for name, value in pairs) + end

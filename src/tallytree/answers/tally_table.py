@@ -20,7 +20,7 @@ from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.root_table import RootTable
-from tallytree.answers.tallies import nearest_rows, nearest_tallies, row_of, wanted_tally
+from tallytree.answers.tallies import nearest_tallies, row_of, unattained, wanted_tally
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
@@ -288,11 +288,7 @@ class TallyTable(RootTable, Generic[Answer]):
         wanted = wanted_tally(self._names, tally, named)
         row = row_of(self.tallies, wanted)
         if row is None:
-            near = self._listed(nearest_rows(self.tallies, wanted))
-            raise InfeasibleError(
-                f"no {self.noun} has the tally {dict(zip(self._names, wanted, strict=True))}; "
-                f"the nearest attainable ones are {near}"
-            )
+            raise unattained(self.noun, self._names, self.tallies, wanted)
         return row
 
     def _some_tallies(self, count: int = 6) -> str:

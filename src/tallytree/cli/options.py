@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, get_args
 
+from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import FORMATS
-from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.options import Strategy
 from tallytree.planning.orders import METHODS
@@ -167,12 +167,12 @@ def quiet_option(command: ArgumentParser) -> None:
 # --- what the options say -----------------------------------------------------------------------------------
 
 
-def refuse(options: Namespace, names: Iterable[str], why: str) -> None:
+def refuse(options: Namespace, names: Iterable[str], why: str, remedy: str = "remove it") -> None:
     """Raise an error for options that do not apply; unset ones are None or False."""
     for name in names:
         given = getattr(options, name)
         if given is not None and given is not False:
-            raise ModelError(f"--{name.replace('_', '-')} has no effect {why}; remove it")
+            raise UsageError(f"--{name.replace('_', '-')} has no effect {why}; {remedy}")
 
 
 def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:

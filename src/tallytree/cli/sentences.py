@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TextIO
 
 from tallytree.cli.inputs import standard_input
 from tallytree.cli.text import for_terminal
+from tallytree.cli.exits import UsageError
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing
@@ -101,7 +102,7 @@ def column_of(text: str | None, name: str, kind: Format) -> int:
         return Token._fields.index(text.lower())
     if text.isascii() and text.isdigit() and 0 < int(text) < 1000:
         return int(text) - 1
-    raise ModelError(f"--column takes a number from 1, 'last', or a CoNLL-U name such as xpos; got {text!r}")
+    raise UsageError(f"--column takes a number from 1, 'last', or a CoNLL-U name such as xpos; got {text!r}")
 
 
 def format_of(given: str | None, path: str, otherwise: Format) -> Format:
