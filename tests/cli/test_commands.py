@@ -1,5 +1,6 @@
 """The command line: every command that asks a question, as people and machines see it."""
 
+import gzip
 import io
 import json
 import shlex
@@ -308,6 +309,19 @@ def test_a_mark_of_the_byte_order_and_other_line_ends(files, capsys, monkeypatch
     data = b"\xef\xbb\xbf" + Path(name).read_bytes().replace(b"\n", b"\r\n")
     (files / f"marked-{name}").write_bytes(data)
     assert said(capsys, "solve", f"marked-{name}") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert said(capsys, "solve", "-") == expected
+
+
+@pytest.mark.parametrize("name", ["week.json", "week.uai", "two.wcsp", "two.cfn"])
+def test_compressed_files(files, capsys, monkeypatch, name):
+    expected = said(capsys, "solve", name)
+    data = gzip.compress(Path(name).read_bytes())
+    Path(f"{name}.gz").write_bytes(data)
+    assert said(capsys, "solve", f"{name}.gz") == expected
+    Path(f"cut-{name}.gz").write_bytes(data[:-20])
+    assert run("solve", f"cut-{name}.gz") == Exit.MALFORMED
+    assert f"cut-{name}.gz is compressed by gzip, but damaged" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert said(capsys, "solve", "-") == expected
 

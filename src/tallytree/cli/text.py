@@ -59,6 +59,7 @@ _WORDS = {
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
     r"available are none": "there are none; add one with --count NAME=STATE",
+    r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
     r"\bmax_passes\b": "--passes",
     r"\bn_jobs\b": "--jobs",
     r"lower C\b": "lower --C",

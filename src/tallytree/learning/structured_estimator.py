@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -75,6 +76,24 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
                 )
             setattr(self, owner, replace(recipe, **{key: value}))
         return self
+
+
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+
+
+def noting_interrupts(fit: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
+    """Decorate a fit: ``interrupted_`` is set whenever Ctrl-C stops it, also before the first pass."""
+
+    @wraps(fit)
+    def noted(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
+        try:
+            return fit(*arguments, **named)
+        except KeyboardInterrupt:
+            arguments[0].interrupted_ = True  # type: ignore[attr-defined]
+            raise
+
+    return noted
 
 
 class StructuredEstimator(RecipeEstimator):
