@@ -39,8 +39,7 @@ class ShiftKinds {
             for (std::size_t k = 0; k < shifts[i].size(); k++) shifts[i][k] -= shifts[0][k];
         const auto ways = static_cast<double>(shifts.size());
         auto kind = std::find(kinds_.begin(), kinds_.end(), shifts);
-        if (kind == kinds_.end() && kinds_.size() < kMostKinds)
-            kind = kinds_.insert(kinds_.end(), std::move(shifts));
+        if (kind == kinds_.end() && kinds_.size() < kMostKinds) kind = kinds_.insert(kinds_.end(), std::move(shifts));
         if (kind == kinds_.end()) {
             to.others = std::min(to.others * ways, kBeyondMemory);
             return;
@@ -147,8 +146,8 @@ class Estimate {
             table.low[i] += (*least)[i];
             table.high[i] += (*most)[i];
             if (l_.rows && i == axes)
-                sizes_[skeleton_.steps[t].a] += skeleton_.states[skeleton_.steps[t].a] * stretches *
-                                                static_cast<double>((*most)[i] - (*least)[i]);
+                sizes_[skeleton_.steps[t].a] +=
+                    skeleton_.states[skeleton_.steps[t].a] * stretches * static_cast<double>((*most)[i] - (*least)[i]);
         }
         prefix_kinds_.add(table.prefixes, std::move(prefixes));
         tally_kinds_.add(table.tallies, std::move(shifts));
@@ -212,7 +211,7 @@ class Estimate {
     std::optional<ShiftClasses> classes_;
     ShiftKinds prefix_kinds_, tally_kinds_;
     std::unordered_map<std::int32_t, Below> below_;  // of tables that are not read yet
-    std::vector<double> sizes_;  // numbers of each table
+    std::vector<double> sizes_;                      // numbers of each table
     double lists_ = 0, listing_ = 0, scratch_ = 0;
     MemoryEstimate found_;
 };

@@ -1,5 +1,5 @@
-// About how much memory a layout takes, from the ranges of its statistics and their distinct shifts. No tally is listed,
-// so that this can be told of layouts that are far too large to be made.
+// About how much memory a layout takes, from the ranges of its statistics and their distinct shifts. No tally is
+// listed, so that this can be told of layouts that are far too large to be made.
 #pragma once
 
 #include "plan/layout.h"

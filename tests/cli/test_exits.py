@@ -152,7 +152,10 @@ _COUNTS = ("--count", "a=1", "--count", "b=2", "--count", "c=3")
         ("relax long.uai --count a=1 --where a==3 --memory 1k", "raise --memory"),
         ("profile long.uai +counts --memory 200k", "raise --memory. If you only need one"),
         ("solve long.uai +counts --where a==b|c==4 --memory 200k --strategy full", "joined by `and`"),
-        ("solve long.uai +counts --where a==b --strategy bounds --operations 9", "Raise --operations or --mem"),
+        (
+            "solve long.uai +counts --where a==b --strategy bounds --operations 9",
+            "Raise --operations or --mem",
+        ),
         ("k-best long.uai --count a=1 --memory 60k", "raise --memory"),
         ("marginals long.uai --count a=1 --memory 150k", "raise --memory"),
         ("solve long.uai --count a=1 --where score>=3", "use an objective such as where(score >= 3"),

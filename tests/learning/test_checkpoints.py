@@ -141,7 +141,10 @@ def test_control_c_in_the_first_pass_leaves_weights():
         ({"C": 0.5, "scaling": "slack"}, "its C is 0.4, not 0.5; its scaling is margin, not slack. Delete"),
         ({"scaling": "slack"}, "its scaling is margin, not slack"),
         ({"extra": TopTallies(2)}, "its extra is None"),
-        ({"problem": sequences(9, LOSSES["hamming"])}, "another run: its examples, labels or features are different"),
+        (
+            {"problem": sequences(9, LOSSES["hamming"])},
+            "another run: its examples, labels or features are different",
+        ),
         ({"problem": sequences(1, LOSSES["f1"])}, "another run: its loss is Hamming"),
     ],
 )
@@ -157,7 +160,9 @@ def test_other_features_are_another_problem(tmp_path):
     problem, file = sequences(1, LOSSES["hamming"]), tmp_path / "state.npz"
     train(problem, max_passes=2, checkpoint=file)
     problem._rows.data[0] += 1.0
-    with pytest.raises(tt.ModelError, match="is from another run: its examples, labels or features are") as caught:
+    with pytest.raises(
+        tt.ModelError, match="is from another run: its examples, labels or features are"
+    ) as caught:
         train(problem, max_passes=2, checkpoint=file)
     assert not re.search("[0-9a-f]{16}", str(caught.value)), "no digests"
 

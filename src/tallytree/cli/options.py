@@ -88,7 +88,10 @@ class Commands:
 def input_options(command: ArgumentParser) -> None:
     """Add the arguments of a problem."""
     add = command.add_argument
-    add("file", help="a problem file (.json), a model (.uai, .wcsp, .cfn), also with .gz; or - for standard input")
+    add(
+        "file",
+        help="a problem file (.json), a model (.uai, .wcsp, .cfn), also with .gz; or - for standard input",
+    )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
     count_options(command, "NAME=STATE[,STATE]", "count variables in a state")

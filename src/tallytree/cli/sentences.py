@@ -12,9 +12,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
+from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import standard_input
 from tallytree.cli.text import for_terminal
-from tallytree.cli.exits import UsageError
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing

@@ -24,8 +24,8 @@ _FINGERPRINTS = 2
 
 _DIGESTS = {
     "problem": (
-        "its examples, labels or features are different (or the problem changes during training, for example by "
-        "a cache; then it needs its own fingerprint())"
+        "its examples, labels or features are different (or the problem changes during training, for example "
+        "by a cache; then it needs its own fingerprint())"
     ),
     "weights of examples": "its examples have other weights (class_weight, sample_weight)",
     "counted examples": "its examples with counts are different",
@@ -85,8 +85,8 @@ class Checkpoint:
             known = [text for name in now if about[name] != now[name] for text in _told(name, about, now)]
             told += known or _told("problem", settings, apart)
         raise ModelError(
-            f"the checkpoint {str(self.path)!r} is from another run: {'; '.join(told)}. Delete the file or use "
-            "another one"
+            f"the checkpoint {str(self.path)!r} is from another run: {'; '.join(told)}. Delete the file or "
+            "use another one"
         )
 
     def _wanted(self, header: dict[str, Any]) -> dict[str, object]:

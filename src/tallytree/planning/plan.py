@@ -119,7 +119,7 @@ class Plan:
     def _too_large(
         self, least: float, estimate: float, step: int, states: float, tallies: float
     ) -> BudgetError:
-        """Return the error for a plan that needs at least and at most about this much, and its largest table."""
+        """Return the error, from what a plan needs at least and at most about, and its largest table."""
         beside, limit = self.options.beside, readable_bytes(self.limit)
         over = f"but the limit is {limit}"
         if not estimate:  # the program alone nearly fills it
@@ -201,8 +201,8 @@ class Plan:
         """Return the error for something that needs copies of all tables, if this plan does not keep them."""
         needed = self.peak_bytes - self.layout.arena_bytes + copies * int(self.tables[:, 3].sum())
         return BudgetError(
-            f"{what} need every table{' twice' if copies == 2 else ''}, {readable_bytes(needed)} in all, but the "
-            f"limit is {readable_bytes(self.limit)}, so this plan keeps {self.kept}; raise memory_limit="
+            f"{what} need every table{' twice' if copies == 2 else ''}, {readable_bytes(needed)} in all, but "
+            f"the limit is {readable_bytes(self.limit)}, so this plan keeps {self.kept}; raise memory_limit="
         )
 
     @property
