@@ -186,6 +186,13 @@ def test_options_are_not_abbreviated_and_misspelt_ones_are_named(files, capsys):
         assert f"did you mean {meant}?" in capsys.readouterr().err
 
 
+def test_a_value_that_begins_with_a_dash(files, capsys):
+    with pytest.raises(SystemExit):
+        run("solve", "week.json", "--objective", "-abs(wet-2)")
+    assert "a value that begins with - is written --objective=-…" in capsys.readouterr().err
+    assert run("solve", "week.json", "--objective=-abs(wet-2)") == Exit.OK
+
+
 def test_budget_errors_name_the_options(files, capsys):
     assert run("solve", "week.json", "--operations", "1") == Exit.BUDGET
     told = capsys.readouterr().err

@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import FORMATS
@@ -21,7 +21,13 @@ Command = Callable[[Namespace], int]
 
 
 class Parser(ArgumentParser):
-    """Suggests the nearest choice for one that does not exist."""
+    """Suggests the nearest choice for one that does not exist, and how to write values such as ``-wet``."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report a mistake in the arguments, and exit."""
+        dashed = message.endswith("expected one argument")
+        option = message.split(":")[0].split("/")[-1].split()[-1]
+        super().error(f"{message}; a value that begins with - is written {option}=-…" if dashed else message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
