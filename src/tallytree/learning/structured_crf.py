@@ -91,6 +91,7 @@ class StructuredCRF(StructuredEstimator):
         kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
         self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")
+        X = self._read(X)
         if not going_on:
             self._learn(X, y)
         truths = self._truths(X, y)

@@ -117,8 +117,12 @@ class StructuredEstimator(RecipeEstimator):
 
     # --- implemented by subclasses ------------------------------------------------------------------------
 
+    def _read(self, X: Sequence[Any]) -> Sequence[Any]:
+        """Return examples in the form from which features are learned and problems are made."""
+        return X
+
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Learn the labels and features."""
+        """Learn the labels and features of examples that have been read."""
         self.labels_ = Labels.of(y)
         self._learn_features(X)
 

@@ -63,6 +63,7 @@ class StructuredSVM(StructuredEstimator):
         """
         self._check_examples(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
+        X = self._read(X)
         if known is None:
             self._learn(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())
