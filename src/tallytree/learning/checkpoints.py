@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from tallytree.learning.former import former_fingerprint
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import history_of
 from tallytree.learning.solver import taken
+from tallytree.learning.structured_estimator import recipe_parameters
 
 if TYPE_CHECKING:
     from tallytree.learning.training import Trained
@@ -104,7 +104,8 @@ class Checkpoint:
 
 def _about(problem: TrainingProblem) -> dict[str, object]:
     """Return what can be said about a problem in words."""
-    loss = repr(problem.loss) if is_dataclass(problem.loss) else type(problem.loss).__name__
+    given = (f"{name}={value!r}" for name, value in recipe_parameters(problem.loss).items())
+    loss = f"{type(problem.loss).__name__}({', '.join(given)})"
     return {"loss": loss, "number of examples": len(problem), "number of weights": problem.dimension}
 
 
