@@ -1,5 +1,6 @@
 // Plans at the border to Python: skeletons, layouts, orders.
 #include "bind/checks.h"
+#include "plan/memory_estimate.h"
 #include "plan/order.h"
 #include "plan/rolling.h"
 
@@ -64,6 +65,17 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     if (segments > 1) roll_into(*layout, segments);
     if (layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
     return {std::move(layout)};
+}
+
+// Bytes, and the largest table: its step, states and tallies.
+auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
+               const std::vector<Index> &low, const std::vector<Index> &high, Mode mode, double memory_limit,
+               bool single) {
+    auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, memory_limit);
+    if (single) request.lanes = kLanesOf<float>;
+    nb::gil_scoped_release release;
+    const MemoryEstimate found = estimate_memory(skeleton.skeleton, request);
+    return std::tuple(found.bytes, found.largest, found.states, found.tallies);
 }
 
 // ---- reading plans -------------------------------------------------------------------------------------------------
@@ -197,6 +209,8 @@ void bind_plans(nb::module_ &m) {
     bind_skeletons(m);
     bind_layouts(m);
     m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
+    m.def("estimate_memory", &memory_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a,
+          "memory_limit"_a, "single"_a = false);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);

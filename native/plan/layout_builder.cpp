@@ -6,8 +6,6 @@
 
 namespace tallytree {
 
-static constexpr Index kShortRange = 3;  // a statistic with fewer tallies gives rows that waste most of a vector
-
 static constexpr std::size_t kManySteps = 10'000;
 
 // A layout with nothing in it but the memory of another one, and what is in its pools.
@@ -85,12 +83,6 @@ void LayoutBuilder::make_room() {
     for (const Step &step : skeleton_.steps) shifts += static_cast<std::size_t>(step.shift_size);
     l_.class_of.reserve(shifts);
     l_.pair_begin.reserve(l_.pair_begin.size() + 2 * steps);
-}
-
-bool LayoutBuilder::all_short() const {
-    for (Index k = 0; k < l_.statistics; k++)
-        if (ranges_.width(k) >= kShortRange) return false;
-    return true;
 }
 
 // ---- one table ---------------------------------------------------------------------------------------------------

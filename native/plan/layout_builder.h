@@ -26,7 +26,7 @@ class LayoutBuilder {
     // Whether along the stretches some shifts of the layout that was built are apart by more than one.
     bool has_gaps() const { return classes_ && classes_->has_gaps(); }
     // Whether no statistic has a range worth a row.
-    bool all_short() const;
+    bool all_short() const { return ranges_.all_short(); }
 
   private:
     StretchView view(Index t) const {

@@ -5,6 +5,8 @@
 
 namespace tallytree {
 
+static constexpr Index kShortRange = 3;  // a statistic with fewer tallies gives rows that waste most of a vector
+
 static std::pair<Index, Index> range_of(std::span<const std::int64_t> entries) {
     Index low = entries.empty() ? 0 : entries[0], high = low;
     for (const Index entry : entries) {
@@ -33,6 +35,12 @@ Index TallyRanges::width(Index statistic) const {
     const Index spread = total_high_[statistic] - total_low_[statistic];
     if (!capped(statistic)) return spread;
     return std::min(spread, std::max<Index>(request_.caps[statistic] - total_low_[statistic], 0));
+}
+
+bool TallyRanges::all_short() const {
+    for (Index k = 0; k < std::ssize(request_.caps); k++)
+        if (width(k) >= kShortRange) return false;
+    return true;
 }
 
 void TallyRanges::choose_axes(Layout &l, bool rows) const {

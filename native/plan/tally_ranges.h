@@ -14,6 +14,8 @@ class TallyRanges {
     bool capped(Index statistic) const { return request_.caps[statistic] != kUncapped; }
     // By how much its tallies differ at most.
     Index width(Index statistic) const;
+    // Whether no statistic has a range worth a row.
+    bool all_short() const;
     Index low(std::size_t block, Index row) const { return range(block, row).first; }
     Index high(std::size_t block, Index row) const { return range(block, row).second; }
 

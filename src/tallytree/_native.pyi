@@ -401,6 +401,16 @@ def block_inner(
     vector: NDArray[np.float64],
 ) -> NDArray[np.float64]: ...
 def least_plan_bytes(variables: int, factors: int, others: int = 0) -> float: ...
+def estimate_memory(
+    skeleton: Skeleton,
+    shifts: Sequence[NDArray[np.int64]],
+    caps: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+    mode: TallyMode,
+    memory_limit: float,
+    single: bool = False,
+) -> tuple[float, int, float, float]: ...
 def give_memory_back() -> None: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: OrderMethod, seed: int = 0

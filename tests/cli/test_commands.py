@@ -1,5 +1,6 @@
 """The command line: every command that asks a question, as people and machines see it."""
 
+import gzip
 import io
 import json
 import shlex
@@ -185,6 +186,13 @@ def test_options_are_not_abbreviated_and_misspelt_ones_are_named(files, capsys):
         assert f"did you mean {meant}?" in capsys.readouterr().err
 
 
+def test_a_value_that_begins_with_a_dash(files, capsys):
+    with pytest.raises(SystemExit):
+        run("solve", "week.json", "--objective", "-abs(wet-2)")
+    assert "a value that begins with - is written --objective=-…" in capsys.readouterr().err
+    assert run("solve", "week.json", "--objective=-abs(wet-2)") == Exit.OK
+
+
 def test_budget_errors_name_the_options(files, capsys):
     assert run("solve", "week.json", "--operations", "1") == Exit.BUDGET
     told = capsys.readouterr().err
@@ -234,6 +242,11 @@ def test_k_best(files, capsys):
     found = json.loads(said(capsys, "k-best", "week.json", "-k", "3", "--json"))
     assert [one["value"] for one in found] == [s.value for s in PROBLEM.k_best(3)]
     assert run("k-best", "week.json", "--where", "wet > 9") == Exit.INFEASIBLE
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "no labelling satisfies '(wet <= 6) & (wet >= 10)'; the nearest attainable" in told.err
+    assert run("k-best", "week.json", "--where", "wet > 9", "--json") == Exit.INFEASIBLE
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "InfeasibleError"
     assert run("k-best", "week.json", "-k", "0") == Exit.OK
 
 
@@ -303,6 +316,19 @@ def test_a_mark_of_the_byte_order_and_other_line_ends(files, capsys, monkeypatch
     data = b"\xef\xbb\xbf" + Path(name).read_bytes().replace(b"\n", b"\r\n")
     (files / f"marked-{name}").write_bytes(data)
     assert said(capsys, "solve", f"marked-{name}") == expected
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert said(capsys, "solve", "-") == expected
+
+
+@pytest.mark.parametrize("name", ["week.json", "week.uai", "two.wcsp", "two.cfn"])
+def test_compressed_files(files, capsys, monkeypatch, name):
+    expected = said(capsys, "solve", name)
+    data = gzip.compress(Path(name).read_bytes())
+    Path(f"{name}.gz").write_bytes(data)
+    assert said(capsys, "solve", f"{name}.gz") == expected
+    Path(f"cut-{name}.gz").write_bytes(data[:-20])
+    assert run("solve", f"cut-{name}.gz") == Exit.MALFORMED
+    assert f"cut-{name}.gz is compressed by gzip, but damaged" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert said(capsys, "solve", "-") == expected
 

@@ -2,15 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from command_line import run
 
 import tallytree as tt
 from tallytree.cli.exits import Exit, exit_of
-from tallytree.io import ProblemFile
+from tallytree.io import ProblemFile, write_problem, write_uai
 
 
 @pytest.mark.parametrize(
@@ -20,15 +22,15 @@ from tallytree.io import ProblemFile
         (("solve", "week.json", "--where", "wet > 9"), Exit.INFEASIBLE, "no labelling satisfies"),
         (("solve", "week.json", "--where", "wet >"), Exit.MALFORMED, "expected a number"),
         (("solve", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
-        (("solve", "week.json", "--count", "wet"), Exit.MALFORMED, "--count takes NAME=VALUE, got 'wet'"),
-        (("solve", "week.json", "--set", "target=x"), Exit.MALFORMED, "expected a number, got 'x'"),
-        (("solve", "week.json", "--evidence", "week.evid"), Exit.MALFORMED, "--evidence is for UAI files"),
+        (("solve", "week.json", "--count", "wet"), Exit.USAGE, "--count takes NAME=VALUE, got 'wet'"),
+        (("solve", "week.json", "--set", "target=x"), Exit.USAGE, "expected a number, got 'x'"),
+        (("solve", "week.json", "--evidence", "week.evid"), Exit.USAGE, "--evidence is for UAI files"),
         (("solve", "week.json", "--memory", "10"), Exit.BUDGET, "the limit is 10 bytes"),
         (("solve", "week.json", "--operations", "10"), Exit.BUDGET, "--operations is 10"),
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
-        (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.MALFORMED, "'target' twice"),
-        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.MALFORMED, "--fix sets '0' twice"),
-        (("solve", "week.json", "--set", "tarket=1"), Exit.MALFORMED, "--set tarket: no formula reads it"),
+        (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.USAGE, "'target' twice"),
+        (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.USAGE, "--fix sets '0' twice"),
+        (("solve", "week.json", "--set", "tarket=1"), Exit.USAGE, "--set tarket: no formula reads it"),
         (
             ("solve", "week.json", "--where", ""),
             Exit.MALFORMED,
@@ -120,3 +122,50 @@ def test_streams_that_are_full_or_closed(files, line, code, error, unbuffered):
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )
     assert (done.returncode, done.stderr.strip()) == (code, error)
+
+
+@pytest.fixture
+def questions(files):
+    """More files to ask about: scores beyond single precision, and a model without a labelling."""
+    rng = np.random.default_rng(0)
+    large = tt.Model.chain(1e38 * rng.normal(size=(30, 4)), np.zeros((4, 4)))
+    write_problem(ProblemFile(large), "large.json")
+    write_problem(ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])])), "none.json")
+    write_uai(tt.Model.chain(rng.normal(size=(90, 4)), np.zeros((4, 4))), "long.uai")
+    write_uai(tt.Model.chain(np.zeros((4, 3)), np.zeros((3, 3))), "short.uai")
+
+
+_COUNTS = ("--count", "a=1", "--count", "b=2", "--count", "c=3")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("solve large.json --precision single", "remove --precision single"),
+        ("solve none.json", "or by --fix, so"),
+        ("k-best none.json", "or by --fix, so"),
+        ("marginals none.json", "or by --fix, so"),
+        ("solve short.uai --fix 0=7", "--fix: variable 0 is 7, which is not a state"),
+        ("solve short.uai --order 1,2", "must list each of the 4 variables once, got (1, 2)"),
+        ("solve short.uai --where a>=1", "there are none; add one with --count NAME=STATE"),
+        ("relax long.uai --count a=1 --where a==3|a==5", "relax each alternative of `or` separately"),
+        ("relax long.uai --count a=1 --where a==3 --memory 1k", "raise --memory"),
+        ("profile long.uai +counts --memory 200k", "raise --memory. If you only need one"),
+        ("solve long.uai +counts --where a==b|c==4 --memory 200k --strategy full", "joined by `and`"),
+        (
+            "solve long.uai +counts --where a==b --strategy bounds --operations 9",
+            "Raise --operations or --mem",
+        ),
+        ("k-best long.uai --count a=1 --memory 60k", "raise --memory"),
+        ("marginals long.uai --count a=1 --memory 150k", "raise --memory"),
+        ("solve long.uai --count a=1 --where score>=3", "use an objective such as where(score >= 3"),
+    ],
+)
+def test_messages_speak_of_options(questions, capsys, line, says):
+    """No names of the library: neither arguments nor functions."""
+    words = [word.replace("|", " or ") for word in line.split()]
+    asked = [part for word in words for part in (_COUNTS if word == "+counts" else (word,))]
+    assert run(*asked) != Exit.OK
+    text = capsys.readouterr().err
+    assert says in text
+    assert not re.search(r"\b(tt|tallytree|np)\.\w|\b[a-z_]{3,}=(?=[ ,.;)'\"]|$)|\w_\w+\b", text)

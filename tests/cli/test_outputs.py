@@ -20,7 +20,7 @@ def test_convert(files, capsys):
         said(capsys, "convert", source, target)
     scores = [json.loads(said(capsys, "solve", name, "--json"))["labels"] for name in ("week.uai", "d.uai")]
     assert scores[0] == scores[1]
-    assert run("convert", "week.uai", "out.txt") == Exit.MALFORMED
+    assert run("convert", "week.uai", "out.txt") == Exit.USAGE
     assert run("convert", "week.json", "out.uai") == Exit.MALFORMED
     assert "can only hold a model" in capsys.readouterr().err
     said(capsys, "convert", "week.json", "out.txt", "--to", "json")

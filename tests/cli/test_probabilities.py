@@ -21,10 +21,10 @@ def test_the_distribution_of_a_count(files, capsys, weather):
     found = json.loads(said(capsys, "distribution", "week.uai", *COUNT, "--json"))
     assert found["tallies"] == weather.tallies.tolist()
     assert found["probabilities"] == pytest.approx(weather.probabilities.tolist())
-    lines = said(capsys, "distribution", "week.uai", *COUNT, "--limit", "3").splitlines()
+    lines = said(capsys, "distribution", "week.uai", *COUNT).splitlines()
     assert lines[0].split() == ["wet", "probability"]
     assert float(lines[1].split()[1]) == pytest.approx(weather.probabilities[0], abs=1e-6)
-    assert lines[-1] == "3 of 8 tallies; --limit 0 shows all"
+    assert len(lines) == 9
 
 
 def test_marginals_with_and_without_a_tally(files, capsys, weather):
@@ -50,17 +50,28 @@ def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "says"),
     [
-        (("week.json",), "constraints and objectives do not apply"),
-        (("week.uai", *COUNT, "--given", "ones=2"), "--given needs one number for each statistic (wet)"),
-        (("week.uai", *COUNT, "--given", "wet=two"), "--given wet: expected an integer"),
+        (("week.json",), Exit.MALFORMED, "constraints and objectives do not apply"),
+        (("week.uai", *COUNT, "--given", "ones=2"), Exit.USAGE, "one number for each statistic (wet)"),
+        (("week.uai", *COUNT, "--given", "wet=two"), Exit.USAGE, "--given wet: expected an integer"),
     ],
 )
-def test_what_cannot_be_drawn(files, capsys, arguments, says):
-    assert run("sample", *arguments) == Exit.MALFORMED
+def test_what_cannot_be_drawn(files, capsys, arguments, code, says):
+    assert run("sample", *arguments) == code
     assert says in capsys.readouterr().err
 
 
 def test_a_tally_that_nothing_has(files, capsys):
     assert run("marginals", "week.uai", *COUNT, "--given", "wet=9") == Exit.INFEASIBLE
+    assert "no labelling has the tally (wet=9); the nearest attainable tallies are (wet=7), (wet=6)" in (
+        capsys.readouterr().err
+    )
+
+
+def test_the_most_probable_tallies_are_shown(files, capsys):
+    lines = said(capsys, "distribution", "week.uai", *COUNT, "--limit", "3").splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["3", "4", "5"]
+    hidden = 1.0 - sum(float(line.split()[1]) for line in lines[1:4])
+    assert lines[4].startswith("the 3 most probable of 8 tallies; the others have")
+    assert float(lines[4].split("have ")[1].split()[0]) == pytest.approx(hidden, abs=0.005)

@@ -147,7 +147,7 @@ def test_a_checkpoint_is_taken_up_again(corpora, capsys):
     assert [entry.number for entry in history] == [1, 2, 3, 4, 5]
     assert history[1].seconds == json.loads(first.out)["seconds"]
     assert run(*command, "-o", "m.npz", "--seed", "1") == Exit.MALFORMED
-    assert "is from another run: its solver is" in capsys.readouterr().err
+    assert "is from another run: its seed is 0, not 1. Delete the file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("solver", ["cutting-planes", "subgradient"])

@@ -1,5 +1,6 @@
 """A run that is killed, or stopped by hand, loses nothing but its last pass."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tallytree.learning import (
     CuttingPlanes,
     FrankWolfe,
     SequenceCRF,
+    SequenceSVM,
     Subgradient,
     TopTallies,
     structured_crf,
@@ -134,10 +136,16 @@ def test_control_c_in_the_first_pass_leaves_weights():
     ("change", "text"),
     [
         ({"C": 0.5}, "its C is 0.4, not 0.5"),
-        ({"solver": FrankWolfe(seed=1)}, "its solver is FrankWolfe"),
+        ({"solver": FrankWolfe(seed=1)}, "another run: its seed is 0, not 1. Delete"),
+        ({"solver": CuttingPlanes()}, r"its solver is FrankWolfe\(.*\), not CuttingPlanes"),
+        ({"C": 0.5, "scaling": "slack"}, "its C is 0.4, not 0.5; its scaling is margin, not slack. Delete"),
         ({"scaling": "slack"}, "its scaling is margin, not slack"),
         ({"extra": TopTallies(2)}, "its extra is None"),
-        ({"problem": sequences(9, LOSSES["hamming"])}, "its problem is"),
+        (
+            {"problem": sequences(9, LOSSES["hamming"])},
+            "another run: its examples, labels or features are different",
+        ),
+        ({"problem": sequences(1, LOSSES["f1"])}, "another run: its loss is Hamming"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(change, text, tmp_path):
@@ -152,8 +160,11 @@ def test_other_features_are_another_problem(tmp_path):
     problem, file = sequences(1, LOSSES["hamming"]), tmp_path / "state.npz"
     train(problem, max_passes=2, checkpoint=file)
     problem._rows.data[0] += 1.0
-    with pytest.raises(tt.ModelError, match="is from another run"):
+    with pytest.raises(
+        tt.ModelError, match="is from another run: its examples, labels or features are"
+    ) as caught:
         train(problem, max_passes=2, checkpoint=file)
+    assert not re.search("[0-9a-f]{16}", str(caught.value)), "no digests"
 
 
 def fail(*_):
@@ -224,3 +235,15 @@ def test_an_interrupt_before_the_first_checkpoint_does_not_promise_one(tmp_path,
     with pytest.raises(KeyboardInterrupt, match=r"set warm_start=True and fit again to resume$"):
         crf.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("estimator", [SequenceSVM(), SequenceCRF()])
+def test_control_c_before_the_first_pass_is_noted(estimator, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(estimator), "_learn_features", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
+    assert estimator.interrupted_
+    assert not hasattr(estimator, "weights_")

@@ -250,7 +250,7 @@ def test_checkpoints_are_gone_on_from(tmp_path):
     assert then.history_[:5] == first.history_ and then.primal_ < first.primal_
     with pytest.raises(tt.ModelError, match=r"its c2 is 0\.01, not 1\.0"):
         SequenceCRF(checkpoint=file).fit(X, y)
-    with pytest.raises(tt.ModelError, match="its weights of examples"):
+    with pytest.raises(tt.ModelError, match="its examples have other weights"):
         SequenceCRF(c2=0.01, checkpoint=file).fit(X, y, sample_weight=np.arange(len(X)))
 
 

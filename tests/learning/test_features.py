@@ -19,6 +19,7 @@ from tallytree.learning import (
     CHUNKING,
     TAGGING,
     BestDecoder,
+    SequenceCRF,
     SequenceSVM,
     WindowFeatures,
     sample_sentences,
@@ -205,3 +206,15 @@ def test_threads_leave_to_python_what_is_not_usual():
     examples = [[["a"]] * 6000, [["a", b"b"]]]
     with pytest.raises(tt.ModelError, match="must be strings"):
         Vocabulary(("a",)).stacked(examples, 3)
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_a_fit_computes_features_once(kind, monkeypatch):
+    sentences = [[["the"], ["cat"]], [["a"], ["dog"], ["ran"]]]
+    plain, seen = WindowFeatures.__call__, []
+    monkeypatch.setattr(WindowFeatures, "__call__", lambda self, x: seen.append(x) or plain(self, x))
+    fitted = kind(features=WindowFeatures(TAGGING)).fit(sentences, [["D", "N"], ["D", "N", "V"]])
+    assert seen == sentences
+    given = [templated(sentence, TAGGING) for sentence in sentences]
+    other = kind().fit(given, [["D", "N"], ["D", "N", "V"]])
+    assert fitted.weights_.tobytes() == other.weights_.tobytes()

@@ -95,6 +95,24 @@ def test_the_estimate_keeps_to_the_limits_of_the_run():
     assert still[-1].left == 0.0 and still[-1].done == 1.0
 
 
+def falling(primals, dual, pace, options):
+    """Passes in which the primal falls to the dual, as in Frank-Wolfe's."""
+    history = []
+    for number, primal in enumerate(primals, 1):
+        entry = Progress(number, primal, dual, True, 0.1, number, pace * number, None)
+        history.append(entry._replace(left=time_left([*history, entry], options)))
+    return history
+
+
+def test_the_estimate_of_a_primal_that_falls_far_is_of_the_right_size_from_the_start():
+    """The gap relative to the primal is near 1 for long, and tells nothing."""
+    primals = [1.4 * (1.0 + 400.0 * math.exp(-(number**0.5))) for number in range(1, 100)]
+    options = RunOptions(tolerance=0.1, max_passes=1000)
+    needed = next(k for k, primal in enumerate(primals, 1) if 1.0 - 1.4 / primal <= 0.1)
+    for entry in falling(primals[: needed - 5], 1.4, 2.0, options)[4:]:
+        assert entry.left == pytest.approx(2.0 * (needed - entry.number), rel=0.3, abs=4.0)
+
+
 def test_the_gap_is_what_the_tolerance_limits():
     entry = Progress(3, 200.0, 198.0, True, 0.1, 9, 3.0, 1.0)
     assert str(entry) == (

@@ -141,7 +141,7 @@ def test_a_killed_fit_ends_with_the_same_weights(solver, tmp_path, monkeypatch):
     with pytest.warns(ConvergenceWarning):
         whole = TreeSVM(**options).fit(SENTENCES, TREES)
     file, written = tmp_path / "run.npz", []
-    replaced = tt.learning.training.write_arrays
+    replaced = tt.learning.checkpoints.write_arrays
 
     def write(*arguments):
         replaced(*arguments)
@@ -149,7 +149,7 @@ def test_a_killed_fit_ends_with_the_same_weights(solver, tmp_path, monkeypatch):
         if len(written) == 2:
             raise Killed
 
-    monkeypatch.setattr(tt.learning.training, "write_arrays", write)
+    monkeypatch.setattr(tt.learning.checkpoints, "write_arrays", write)
     svm = TreeSVM(**options, checkpoint=file)
     with pytest.raises(Killed):
         svm.fit(SENTENCES, TREES)
@@ -157,7 +157,7 @@ def test_a_killed_fit_ends_with_the_same_weights(solver, tmp_path, monkeypatch):
         svm.fit(SENTENCES, TREES)
     assert len(written) == 5 and len(svm.history_) == 5
     assert svm.weights_.tobytes() == whole.weights_.tobytes()
-    with pytest.raises(tt.ModelError, match="is from another run: its problem is"):
+    with pytest.raises(tt.ModelError, match="is from another run: its number of examples is"):
         svm.fit(SENTENCES[1:], TREES[1:])
 
 

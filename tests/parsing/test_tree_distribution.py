@@ -127,7 +127,9 @@ def test_what_a_distribution_refuses() -> None:
     forest = toy()
     found = parsing.distribution(forest, [count("M", name="ms")])
     assert repr(found) == f"TreeDistribution({len(found.tallies)} tallies of (ms))"
-    with pytest.raises(tt.InfeasibleError, match=r"no tree has the tally \(ms=40\)"):
+    with pytest.raises(
+        tt.InfeasibleError, match=r"no tree has the tally \(ms=40\); the nearest attainable tallies are \(ms="
+    ):
         found.sample(tally=[40])
     with pytest.raises(tt.ModelError, match=r"one integer for each of \(ms\)"):
         found.expectations([1, 2])

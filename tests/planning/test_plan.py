@@ -168,12 +168,13 @@ def test_excluding_outputs_on_small_models_equals_enumeration(shape):
 # ---------------------------------------------------------------- budgets
 
 
-def test_too_little_memory_is_refused_with_the_step_that_does_not_fit():
+def test_too_little_memory_is_refused_with_the_table_that_does_not_fit():
     model = random_model(np.random.default_rng(0), "grid", variables=100, states=2)
     statistics = [tt.count(model, state=1, variables=range(k, 100, 4), name=f"n{k}") for k in range(4)]
     for build in (tt.plan, tt.profile, tt.distribution, tt.solve):
         with pytest.raises(
-            tt.BudgetError, match=r"limit is 1\.0 MiB.*(eliminate|join).*memory_limit="
+            tt.BudgetError,
+            match=r"up to about [\d.]+ GiB.*limit is 1\.0 MiB.*over 10 variables.*memory_limit=",
         ) as caught:
             build(model, statistics, memory_limit=2**20)
         assert isinstance(caught.value, MemoryError)

@@ -184,7 +184,8 @@ def test_tables_that_do_not_fit_roll_within_the_limit():
     with pytest.raises(tt.BudgetError, match=r"need every table.*raise memory_limit="):
         next(found.ranked())
     with pytest.raises(
-        tt.BudgetError, match=r"marginals need every table, but this plan keeps checkpoints of"
+        tt.BudgetError,
+        match=r"marginals need every table twice, .* in all, but the limit is .* keeps checkpoints of",
     ):
         found.max_marginals(800)
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.tallies import named_values, nearest_rows, row_of, unique_names, wanted_tally
-from tallytree.errors import InfeasibleError
+from tallytree.answers.tallies import row_of, unattained, unique_names, wanted_tally
 from tallytree.model.model import Model
 from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
@@ -78,11 +77,7 @@ class RootTable(ABC):
         wanted = wanted_tally(self._names, tally, named)
         row = row_of(self.tallies, wanted)
         if row is None:
-            near = self._listed(nearest_rows(self.tallies, wanted))
-            raise InfeasibleError(
-                f"no {self.noun} has the tally ({named_values(self._names, wanted)}); "
-                f"the nearest attainable ones are {near}"
-            )
+            raise unattained(self.noun, self._names, self.tallies, wanted)
         return row
 
     def _listed(self, rows: NDArray[Any]) -> str:

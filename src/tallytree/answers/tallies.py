@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 
 
 class Named(tuple[int, ...]):
@@ -141,20 +141,27 @@ def row_of(tallies: NDArray[np.int64], wanted: Sequence[int]) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def nearest_rows(tallies: NDArray[np.int64], wanted: Sequence[int], count: int = 3) -> NDArray[np.int64]:
-    """Return the rows nearest to a tally."""
-    place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
-    distance = np.abs(tallies - place).sum(axis=1)
-    return np.argsort(distance, kind="stable")[:count]
-
-
 _SHOWN = 16  # statistics of a tally in a message
 
 
-def nearest_tallies(names: tuple[str, ...], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
+def unattained(
+    noun: str, names: Sequence[str], tallies: NDArray[np.int64], wanted: Sequence[int]
+) -> InfeasibleError:
+    """Return the error for a tally that nothing has, with the nearest ones."""
+    place = np.array([max(-(2**70), min(2**70, value)) for value in wanted], dtype=np.float64)
+    distance = np.abs(tallies - place).sum(axis=1)
+    return InfeasibleError(
+        f"no {noun} has the tally {_named(names, wanted)}; {nearest_tallies(names, tallies, distance)}"
+    )
+
+
+def nearest_tallies(names: Sequence[str], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
     """Return the tallies nearest to satisfying a constraint, for the end of an error message."""
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
+    shown = (_named(names, row) for row in tallies[rows].tolist())
+    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}"
+
+
+def _named(names: Sequence[str], tally: Sequence[int]) -> str:
     end = ", …" if len(names) > _SHOWN else ""
-    told = (named_values(names[:_SHOWN], row[:_SHOWN]) for row in tallies[rows].tolist())
-    shown = (f"({values}{end})" for values in told)
-    return f"the nearest attainable tallies are {', '.join(shown)}"
+    return f"({named_values(names[:_SHOWN], tally[:_SHOWN])}{end})"

@@ -27,7 +27,7 @@ from tallytree.cli import (
 from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
 from tallytree.cli.options import Commands, Parser
 from tallytree.cli.text import in_options, visible, visible_lines
-from tallytree.errors import BudgetError, TallytreeError
+from tallytree.errors import TallytreeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
     text = _ended(error) if isinstance(error, KeyboardInterrupt) else str(error)
     if isinstance(error, OSError) and not isinstance(error, TallytreeError) and error.strerror:
         text = f"{_name(error.filename)}: {error.strerror}" if error.filename else error.strerror
-    if isinstance(error, BudgetError):
+    if isinstance(error, TallytreeError):
         text = in_options(text)
     elif isinstance(error, MemoryError):
         text = f"this machine does not have enough memory: {error}"

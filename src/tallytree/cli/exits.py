@@ -95,6 +95,10 @@ def end_workers() -> None:
             executor.shutdown(wait=True, kill_workers=True)
 
 
+class UsageError(ModelError):
+    """An option has an invalid value, has no effect, or contradicts another one."""
+
+
 class Exit(IntEnum):
     """Exit codes, as ``tallytree --help`` lists them."""
 
@@ -113,7 +117,7 @@ MEANINGS = {
     Exit.OK: "success",
     Exit.FAILURE: "any other error",
     Exit.USAGE: "the command line is wrong, or a file cannot be read or written",
-    Exit.MALFORMED: "the model, a formula, a constraint or a file of examples is malformed",
+    Exit.MALFORMED: "a file or a formula is malformed, or the options do not fit the model",
     Exit.INFEASIBLE: "no labelling satisfies the constraint",
     Exit.BUDGET: "the plan exceeds the memory or operations budget",
     Exit.HUNG_UP: "stopped by SIGHUP (the terminal was closed)",
@@ -124,6 +128,7 @@ MEANINGS = {
 _EXITS: tuple[tuple[type[BaseException], Exit], ...] = (
     (InfeasibleError, Exit.INFEASIBLE),
     (BudgetError, Exit.BUDGET),
+    (UsageError, Exit.USAGE),
     (ModelError, Exit.MALFORMED),
     (ObjectiveError, Exit.MALFORMED),
     (TallytreeError, Exit.FAILURE),

@@ -10,11 +10,10 @@ from math import inf
 from typing import Any
 
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit, end_workers, stop_code
+from tallytree.cli.exits import Exit, UsageError, end_workers, stop_code
 from tallytree.cli.inputs import learning
 from tallytree.cli.options import filled, least, natural, positive, refuse, shown
-from tallytree.cli.text import visible, visible_lines
-from tallytree.errors import ModelError
+from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.losses.base import Loss
 from tallytree.losses.names import LOSS_NAMES, as_loss
 
@@ -83,14 +82,14 @@ def settings(given: Namespace) -> dict[str, Any]:
     """Return the parameters of an estimator."""
     fitting = _OF_TREES if given.task == "parse" else _OF_LABELS
     if given.loss not in (None, *fitting):
-        raise ModelError(f"--loss {given.loss} does not work for {given.task}; use {', '.join(fitting)}")
+        raise UsageError(f"--loss {given.loss} does not work for {given.task}; use {', '.join(fitting)}")
     if given.loss not in ("f1", "chunk-f1"):
         refuse(given, ["beta"], "except with --loss f1 and chunk-f1")
     if given.loss not in ("f1", "iou") or given.task == "parse":
         refuse(given, ["background"], "except with --loss f1 and iou of tag and chunk")
     if given.objective is not None:
         return _probabilities(given)
-    refuse(given, ["c1", "c2"], "without --objective")
+    refuse(given, ["c1", "c2"], "without --objective", "add --objective likelihood, or use --C for an SVM")
     if given.solver == "cutting-planes":
         refuse(given, ["averaging", "seed"], "with --solver cutting-planes")
     options = filled(given, _USUAL)
@@ -142,11 +141,11 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
         try:
             estimator.fit(X, y)
         except KeyboardInterrupt:
-            if not getattr(estimator, "interrupted_", False):
+            if not hasattr(estimator, "weights_"):  # before the first pass
                 raise
             sys.stderr.write(f"tallytree: {visible_lines(_interruption(estimator))}\n")
     for one in caught:
-        sys.stderr.write(f"tallytree: {visible_lines(one.message)}\n")
+        sys.stderr.write(f"tallytree: {visible_lines(in_options(str(one.message)))}\n")
     return estimator
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
+from tallytree.cli.exits import UsageError
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.io import (
     CostScale,
@@ -37,9 +38,9 @@ FORMATS = ("json", "uai", "wcsp", "cfn")
 def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then apply the options."""
     origin = read_source(options.file)
-    kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
+    kind = options.format or format_of_path(options.file.removesuffix(".gz")) or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
-        raise ModelError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
+        raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
     problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
     return _extended(problem, options)
 
@@ -59,7 +60,7 @@ def check_apart(output: str | None, *inputs: str | None) -> None:
     if output is None or not Path(output).is_file():
         return
     if any(place is not None and Path(place).exists() and Path(place).samefile(output) for place in inputs):
-        raise ModelError(f"{output} would be overwritten, but it is also an input; give -o another name")
+        raise UsageError(f"{output} would be overwritten, but it is also an input; give -o another name")
 
 
 def standard_input() -> BinaryIO:
@@ -125,7 +126,7 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
     for name in names:
         if name not in read:
             known = ", ".join(other for other in problem.parameters if other not in names) or "none"
-            raise ModelError(f"--set {name}: no formula reads it; the parameters are {known}")
+            raise UsageError(f"--set {name}: no formula reads it; the parameters are {known}")
 
 
 def _objective(text: str) -> str | None:
@@ -146,11 +147,11 @@ def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
     parts = [text.partition("=") for text in given]
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
-            raise ModelError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")
+            raise UsageError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")
     names = [name.strip() for name, _, _ in parts]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(f"{option} sets {twice!r} twice; give it once")
+        raise UsageError(f"{option} sets {twice!r} twice; give it once")
     return [(name.strip(), value.strip()) for name, _, value in parts]
 
 
@@ -166,7 +167,7 @@ def _value(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ModelError(f"--set {name}: expected a number, got {text!r}") from None
+        raise UsageError(f"--set {name}: expected a number, got {text!r}") from None
 
 
 # --- writing ------------------------------------------------------------------------------------------------

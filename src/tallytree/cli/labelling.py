@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tallytree as tt
 from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
-from tallytree.cli.exits import Exit
+from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.options import Commands, count_options, filled, json_option, number, positive, refuse
 from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
@@ -64,7 +64,8 @@ def _options(command: ArgumentParser) -> None:
     add(
         "--marginals",
         action="store_true",
-        help="also print the probability of each label (for models trained with --objective)",
+        help="also print the probability of each label among all labellings, whatever --where and --valid "
+        "leave (for models trained with --objective)",
     )
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
     add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
@@ -188,7 +189,7 @@ def _check_marginals(options: Namespace, labeller: Labeller, kind: Any) -> None:
             f"{options.model} gives scores, not probabilities; train it with --objective to use --marginals"
         )
     if options.number is not None or (kind == "conllu" and not options.json):
-        raise ModelError("--marginals needs a single labelling, in columns or with --json")
+        raise UsageError("--marginals needs a single labelling, in columns or with --json")
 
 
 def _lines(
@@ -213,7 +214,7 @@ def _lines(
 
 def _decoder(options: Namespace) -> Any:
     if options.number is not None and (options.decode != "best" or options.maximise is not None):
-        raise ModelError("-k prints the labellings with the best scores; remove --decode and --maximise")
+        raise UsageError("-k prints the labellings with the best scores; remove --decode and --maximise")
     if options.maximise is not None:
         return _maximising(options)
     if options.decode == "best":

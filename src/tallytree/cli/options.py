@@ -9,10 +9,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
+from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import FORMATS
-from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.options import Strategy
 from tallytree.planning.orders import METHODS
@@ -21,7 +21,13 @@ Command = Callable[[Namespace], int]
 
 
 class Parser(ArgumentParser):
-    """Suggests the nearest choice for one that does not exist."""
+    """Suggests the nearest choice for one that does not exist, and how to write values such as ``-wet``."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report a mistake in the arguments, and exit."""
+        dashed = message.endswith("expected one argument")
+        option = message.split(":")[0].split("/")[-1].split()[-1]
+        super().error(f"{message}; a value that begins with - is written {option}=-…" if dashed else message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -88,7 +94,10 @@ class Commands:
 def input_options(command: ArgumentParser) -> None:
     """Add the arguments of a problem."""
     add = command.add_argument
-    add("file", help="a problem file (.json), a model (.uai, .wcsp, .cfn), or - for standard input")
+    add(
+        "file",
+        help="a problem file (.json), a model (.uai, .wcsp, .cfn), also with .gz; or - for standard input",
+    )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
     count_options(command, "NAME=STATE[,STATE]", "count variables in a state")
@@ -167,12 +176,12 @@ def quiet_option(command: ArgumentParser) -> None:
 # --- what the options say -----------------------------------------------------------------------------------
 
 
-def refuse(options: Namespace, names: Iterable[str], why: str) -> None:
+def refuse(options: Namespace, names: Iterable[str], why: str, remedy: str = "remove it") -> None:
     """Raise an error for options that do not apply; unset ones are None or False."""
     for name in names:
         given = getattr(options, name)
         if given is not None and given is not False:
-            raise ModelError(f"--{name.replace('_', '-')} has no effect {why}; remove it")
+            raise UsageError(f"--{name.replace('_', '-')} has no effect {why}; {remedy}")
 
 
 def filled(options: Namespace, usual: Mapping[str, Any]) -> Namespace:

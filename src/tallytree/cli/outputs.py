@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit
+from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
 from tallytree.cli.text import for_terminal, progress, visible
-from tallytree.errors import ModelError
 from tallytree.explorer import write_page
 from tallytree.io import CostScale
 
@@ -67,7 +66,7 @@ def _convert(options: Namespace) -> int:
     options.output = _one_output(options)
     kind = options.to or format_of_path(options.output)
     if kind is None:
-        raise ModelError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
+        raise UsageError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
     problem = problem_of(options)
     with _written(options.output) as path:
         scale = write(problem, path, kind, options.decimals)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tallytree import parsing
 from tallytree.cli import reports
 from tallytree.cli.counts import constraint_of, counts_of
-from tallytree.cli.exits import Exit
+from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of, read_source
 from tallytree.cli.options import Commands, count_options, json_option, number, refuse
 from tallytree.cli.sentences import text_lines, written_to
@@ -85,7 +85,7 @@ class Question(NamedTuple):
             refuse(options, ["penalty"], "except with --decode max-bracket")
             return cls(counts, where, options.number or 1, None)
         if where is not None or options.number:
-            raise ModelError("--decode max-bracket predicts a single tree; remove --where and -k")
+            raise UsageError("--decode max-bracket predicts a single tree; remove --where and -k")
         return cls(counts, where, 1, options.penalty or 0.0)
 
     def answers(self, forest: Forest) -> list[Parse]:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from tallytree.answers.distribution import Distribution
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit
+from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import pairs, problem_of
 from tallytree.cli.options import (
     Commands,
@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help="the number of rows to show; 0 for all",
+        help="the number of rows to show, those with the most probable tallies; 0 for all",
     )
     sample.add_argument(
         "-n", "--number", type=natural, default=1, metavar="N", help="the number of samples (default 1)"
@@ -124,7 +124,7 @@ def _tally(problem: ProblemFile, options: Namespace) -> list[int] | None:
     if not given:
         return None
     if set(given) != set(problem.names):
-        raise ModelError(
+        raise UsageError(
             f"--given needs one number for each statistic ({', '.join(problem.names) or 'there are none'}), "
             f"got {', '.join(given)}"
         )
@@ -135,4 +135,4 @@ def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ModelError(f"--given {name}: expected an integer, got {text!r}") from None
+        raise UsageError(f"--given {name}: expected an integer, got {text!r}") from None

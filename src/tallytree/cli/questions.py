@@ -136,16 +136,16 @@ def _k_best(options: Namespace) -> int:
     problem = problem_of(options)
     with progress(f"the {options.number} best", shown=shown(options)):
         found = problem.k_best(options.number, distance=options.distance, **budget(options))
+    if options.number and not found:
+        problem.solve(**budget(options))  # its error says which tallies are the nearest
+        raise InfeasibleError("no labelling satisfies the constraint")
     if options.json:
         print(reports.as_json([reports.solution_json(problem, solution) for solution in found]))
     else:
         print_lines(reports.ranked_lines(problem, found, terminal_width()))
-    if found and len(found) < options.number and not options.json:
+    if len(found) < options.number and not options.json:
         sys.stderr.write(f"tallytree: {_fewer(len(found), options.distance)}, not {options.number}\n")
-    if found or not options.number:
-        return Exit.OK
-    sys.stderr.write("tallytree: no labelling satisfies the constraint\n")
-    return Exit.INFEASIBLE
+    return Exit.OK
 
 
 def _relax(options: Namespace) -> int:

@@ -222,17 +222,19 @@ def distribution_json(problem: ProblemFile, found: Distribution) -> dict[str, An
 
 
 def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | None) -> Iterator[str]:
-    """Format the probability of each tally, with a bar."""
-    shown = len(found.tallies) if limit is None else min(limit, len(found.tallies))
-    chances = found.probabilities[:shown]
+    """Format the probability of each tally, with a bar; of many, the most probable ones."""
+    shown = np.sort(np.argsort(-found.probabilities, kind="stable")[:limit])
+    chances = found.probabilities[shown]
     largest = float(found.probabilities.max())
     rows = [
         [*map(str, tally), f"{chance:.6f}", "#" * round(_BAR * chance / largest)]
-        for tally, chance in zip(found.tallies[:shown].tolist(), chances.tolist(), strict=True)
+        for tally, chance in zip(found.tallies[shown].tolist(), chances.tolist(), strict=True)
     ]
     yield from _table([*problem.names, "probability", ""], rows)
-    if shown < len(found.tallies):
-        yield f"{shown} of {len(found.tallies)} tallies; --limit 0 shows all"
+    if len(shown) < len(found.tallies):
+        rest = max(1.0 - float(chances.sum()), 0.0)
+        some = f"the {len(shown)} most probable of {len(found.tallies)} tallies"
+        yield f"{some}; the others have {rest:.2g} together; --limit 0 shows all"
 
 
 def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
+from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import standard_input
 from tallytree.cli.text import for_terminal
 from tallytree.errors import ModelError
@@ -101,7 +102,7 @@ def column_of(text: str | None, name: str, kind: Format) -> int:
         return Token._fields.index(text.lower())
     if text.isascii() and text.isdigit() and 0 < int(text) < 1000:
         return int(text) - 1
-    raise ModelError(f"--column takes a number from 1, 'last', or a CoNLL-U name such as xpos; got {text!r}")
+    raise UsageError(f"--column takes a number from 1, 'last', or a CoNLL-U name such as xpos; got {text!r}")
 
 
 def format_of(given: str | None, path: str, otherwise: Format) -> Format:

@@ -41,26 +41,44 @@ def visible_lines(text: object) -> str:
 
 
 _WORDS = {
-    "tallytree.solve(model, where=…)": "tallytree solve --where",
-    "tallytree.relax(model, where=…)": "tallytree relax",
-    "memory_limit=": "--memory",
-    "operation_limit": "--operations",
-    "(order=)": "(--order)",
-    "strategy='auto'": "--strategy auto",
+    r"tallytree\.solve\(model, where=…\)": "tallytree solve --where",
+    r"tallytree\.relax\(model, where=…\)": "tallytree relax",
+    r"tallytree\.solve\b": "tallytree solve",
+    r"use tallytree\.score_between, or an": "use an",
+    r"\bmemory_limit\b=?": "--memory",
+    r"\boperation_limit\b=?": "--operations",
+    r"\(order=\)": "(--order)",
+    r"; a clique tree can also be passed": "",
+    r"strategy='auto'": "--strategy auto",
+    r"\bprecision='single'": "--precision single",
+    r"\bfixed= or allowed=": "--fix",
+    r"\bfixed\[(.+?)\] is": r"--fix: variable \1 is",
+    r"remove where=, or use decode=BestDecoder\(\)": "remove --where, or --decode and --maximise",
+    r"\(where=\)": "(--where)",
+    r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
+    r"joined by &": "joined by `and`",
+    r"alternative of \|": "alternative of `or`",
+    r"available are none": "there are none; add one with --count NAME=STATE",
+    r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
+    r"\bmax_passes\b": "--passes",
+    r"\bn_jobs\b": "--jobs",
+    r"lower C\b": "lower --C",
+    r"or c2\b": "or --c2",
+    r"raise the tolerance": "raise --tolerance",
 }
 """Maps the names of the library to those of the command line."""
 
 
 def in_options(text: str) -> str:
-    """Return advice with the option names of the command line.
+    """Return a message with the option names of the command line.
 
     Examples
     --------
     >>> in_options("Ask for less, or raise memory_limit=")
     'Ask for less, or raise --memory'
     """
-    for word, option in _WORDS.items():
-        text = text.replace(word, option)
+    for words, option in _WORDS.items():
+        text = re.sub(words, option, text)
     return text
 
 

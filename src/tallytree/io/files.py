@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import re
 import secrets
+import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -22,6 +25,7 @@ EXPANSION = 64
 """Bytes of Python objects that a parser may create per byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -45,7 +49,10 @@ def source(place: Readable, expansion: int = EXPANSION) -> Source:
 
 
 def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Source:
-    """Read a stream to its end; raise an error as soon as it is too long."""
+    """Read a stream to its end, uncompressed if it is compressed by gzip.
+
+    Raises an error as soon as it is too long.
+    """
     most = int(default_memory_limit() / expansion)
     chunks, length = [], 0
     while chunk := stream.read(_CHUNK):
@@ -56,7 +63,13 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
                 "memory, which is more than half of the memory of this machine"
             )
         chunks.append(chunk)
-    return Source(name, b"".join(chunks).removeprefix(BOM_UTF8))
+    data = b"".join(chunks)
+    if not data.startswith(_GZIP):
+        return Source(name, data.removeprefix(BOM_UTF8))
+    try:
+        return read_stream(gzip.GzipFile(fileobj=BytesIO(data)), name, expansion)  # type: ignore[arg-type]
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ModelError(f"{name} is compressed by gzip, but damaged: {error}") from None
 
 
 def decoded(found: Source) -> str:
@@ -125,5 +138,5 @@ def needed(module: str) -> Any:
         package = module.partition(".")[0]
         raise ModelError(
             f"this needs {package}, which cannot be imported ({error}); install it with "
-            "`pip install tallytree[interop]`"
+            "`pip install 'tallytree[interop]'`"
         ) from None

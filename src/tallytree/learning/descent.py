@@ -10,12 +10,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from threadpoolctl import threadpool_limits
 
+from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.likelihoods import Objective
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.progress import Progress, RunOptions, time_left
 from tallytree.learning.solver import Arrays, taken
-from tallytree.learning.training import Checkpoint
 
 _MEMORY = 8
 """The number of past steps that L-BFGS stores."""

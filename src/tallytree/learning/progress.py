@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from tallytree.learning.planes import Floats
+
 
 class Progress(NamedTuple):
     """The state of a run after a pass.
@@ -159,8 +161,9 @@ _KEPT = 0.7  # weight of the previous estimate
 def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     """Estimate the time until the tolerance is reached, or the passes or the time are used up.
 
-    A line is fitted to the logarithm of the smallest gap so far, over the last passes. The result is
-    averaged with the previous estimate to avoid jumps.
+    A line is fitted to the logarithm of the smallest gap so far, over the last passes: of the gap relative to
+    the primal, or to the dual if that is straighter (it is while the primal falls), against the time or its
+    square root. The result is averaged with the previous estimate to avoid jumps.
 
     Examples
     --------
@@ -185,19 +188,39 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
 
 
 def _until(recent: Sequence[Progress], tolerance: float) -> float:
-    """Return the time until the fitted line reaches the tolerance; inf if it does not fall."""
-    if not tolerance > 0.0:
-        return math.inf
+    """Return the time until the straightest line reaches the tolerance; inf if it does not fall."""
+    if not 0.0 < tolerance < 1.0:
+        return math.inf if tolerance < 1.0 else 0.0
     gaps = np.array([entry.relative_gap for entry in recent])
-    some = np.isfinite(gaps) & (gaps > 0.0)
+    some = (gaps > 0.0) & (gaps < 1.0)
     if some.sum() < 2:
         return math.inf
-    logs = np.log(np.minimum.accumulate(gaps[some]))
+    least = np.minimum.accumulate(gaps[some])
     seconds = np.array([entry.seconds for entry in recent])[some]
-    spread = seconds - seconds.mean()
-    squares = float(spread @ spread)
-    fall = -float(spread @ logs) / squares if squares > 0.0 else 0.0
-    return max(float(logs[-1]) - math.log(tolerance), 0.0) / fall if fall > 0.0 else math.inf
+    lines = [
+        _line(seconds, logs - goal, power)
+        for logs, goal in (
+            (np.log(least), math.log(tolerance)),
+            (np.log(least / (1.0 - least)), math.log(tolerance / (1.0 - tolerance))),
+        )
+        for power in (1.0, 0.5)
+    ]
+    return min(lines)[1]
+
+
+def _line(seconds: Floats, above: Floats, power: float) -> tuple[float, float]:
+    """Fit a line to values against a power of the time.
+
+    Returns the fraction of their variance that it leaves, and how long it takes to reach 0 from the last one.
+    """
+    times = seconds**power
+    x, y = times - times.mean(), above - above.mean()
+    squares, variance = float(x @ x), float(y @ y)
+    fall = -float(x @ y) / squares if squares > 0.0 else 0.0
+    if not fall > 0.0:
+        return 1.0, math.inf
+    end = float(times[-1]) + max(float(above[-1]), 0.0) / fall
+    return 1.0 - fall**2 * squares / variance, end ** (1.0 / power) - float(seconds[-1])
 
 
 # --- display ------------------------------------------------------------------------------------------------

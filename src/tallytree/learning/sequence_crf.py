@@ -21,6 +21,7 @@ from tallytree.learning.planes import Floats
 from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
+from tallytree.learning.structured_estimator import noting_interrupts
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight, counts_of
 from tallytree.losses import ChunkFBeta, Loss, as_loss
@@ -130,6 +131,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     _counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None
 
+    @noting_interrupts
     def fit(
         self,
         X: Sequence[Any],
@@ -156,7 +158,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         >>> crf.predict([[["c"]]])
         [array(['y'], dtype=object)]
         """
-        self._counted = counted
+        self._counted = None if counted is None else (self._read(counted[0]), counted[1])
         try:
             return super().fit(X, y, sample_weight)
         finally:
@@ -170,7 +172,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         if self._counted is None:
             return labelled
         X, counts = self._counted
-        rows = list(of_each(self._read(X), self.encoder_.rows, "counted example"))
+        rows = list(of_each(X, self.encoder_.rows, "counted example"))
         return CountedObjective(labelled, rows, counts_of(counts, rows, self.labels_))
 
     def _more_settings(self) -> dict[str, object]:

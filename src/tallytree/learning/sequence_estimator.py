@@ -43,7 +43,7 @@ class SequenceEstimator(StructuredEstimator):
         return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
 
     def _learn_features(self, X: Sequence[Any]) -> None:
-        self.encoder_ = encoder_of(self._read(X), self.hashed, self.min_count)
+        self.encoder_ = encoder_of(X, self.hashed, self.min_count)
 
     def _read(self, X: Sequence[Any]) -> Sequence[Any]:
         return X if self.features is None else [self.features(sentence) for sentence in X]
@@ -57,7 +57,7 @@ class SequenceEstimator(StructuredEstimator):
             )
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
-        rows = list(of_each(self._read(X), self.encoder_.rows))
+        rows = list(of_each(X, self.encoder_.rows))
         check_lengths([matrix.shape[0] for matrix in rows], truths)
         if isinstance(loss, ChunkFBeta):
             self._check_tags(truths, loss)

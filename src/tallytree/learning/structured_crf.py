@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.errors import ModelError
+from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.descent import Fitted, fit_weights
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_objective
@@ -20,8 +21,7 @@ from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import RunOptions, shown_passes
-from tallytree.learning.structured_estimator import StructuredEstimator
-from tallytree.learning.training import Checkpoint
+from tallytree.learning.structured_estimator import StructuredEstimator, noting_interrupts
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
 from tallytree.losses.base import check_positive
@@ -70,6 +70,7 @@ class StructuredCRF(StructuredEstimator):
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
         """Return the objective to minimise, without the penalty."""
 
+    @noting_interrupts
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> Self:
         """Learn weights from labelled examples.
 
@@ -90,6 +91,7 @@ class StructuredCRF(StructuredEstimator):
         kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
         self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")
+        X = self._read(X)
         if not going_on:
             self._learn(X, y)
         truths = self._truths(X, y)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -77,6 +78,24 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
 
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
+
+
+def noting_interrupts(fit: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
+    """Decorate a fit: ``interrupted_`` is set whenever Ctrl-C stops it, also before the first pass."""
+
+    @wraps(fit)
+    def noted(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
+        try:
+            return fit(*arguments, **named)
+        except KeyboardInterrupt:
+            arguments[0].interrupted_ = True  # type: ignore[attr-defined]
+            raise
+
+    return noted
+
+
 class StructuredEstimator(RecipeEstimator):
     """Base class of the estimators; use one of its subclasses."""
 
@@ -98,8 +117,12 @@ class StructuredEstimator(RecipeEstimator):
 
     # --- implemented by subclasses ------------------------------------------------------------------------
 
+    def _read(self, X: Sequence[Any]) -> Sequence[Any]:
+        """Return examples in the form from which features are learned and problems are made."""
+        return X
+
     def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        """Learn the labels and features."""
+        """Learn the labels and features of examples that have been read."""
         self.labels_ = Labels.of(y)
         self._learn_features(X)
 

@@ -15,7 +15,7 @@ from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import shown_passes
 from tallytree.learning.solver import Solver
-from tallytree.learning.structured_estimator import StructuredEstimator
+from tallytree.learning.structured_estimator import StructuredEstimator, noting_interrupts
 from tallytree.learning.training import Trained, train
 from tallytree.losses import Loss
 
@@ -46,6 +46,7 @@ class StructuredSVM(StructuredEstimator):
     ) -> None:
         self._keep(locals())
 
+    @noting_interrupts
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Learn weights from labelled examples.
 
@@ -62,6 +63,7 @@ class StructuredSVM(StructuredEstimator):
         """
         self._check_examples(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
+        X = self._read(X)
         if known is None:
             self._learn(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())

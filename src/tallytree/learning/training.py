@@ -6,25 +6,22 @@ certified weights; if killed, it can resume from the last checkpoint.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Unpack
 
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
-from tallytree.learning.former import former_fingerprint
+from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import Progress, RunChanges, RunOptions, history_of, time_left
-from tallytree.learning.solver import Report, Run, Solver, taken
+from tallytree.learning.progress import Progress, RunChanges, RunOptions, time_left
+from tallytree.learning.solver import Report, Run, Solver
 
 
 @dataclass
@@ -229,75 +226,3 @@ def _settings(solver: Solver, oracle: ExactOracle, C: float) -> dict[str, object
         "scaling": oracle.scaling,
         "extra": repr(oracle.extra),
     }
-
-
-_FINGERPRINTS = 2
-"""Version of the fingerprints; release 0.1.0, which did not write this number, computed them differently."""
-
-_OTHER = (
-    ". Examples, labels, features or the loss differ, or the problem changes during training, for example by "
-    "a cache; then it needs its own fingerprint()"
-)
-
-
-class Checkpoint:
-    """A file with the state of a run after its last pass."""
-
-    def __init__(
-        self, path: str | os.PathLike[str], settings: dict[str, object], problem: TrainingProblem
-    ) -> None:
-        self.path, self.problem = Path(path), problem
-        self.settings = {**settings, "problem": problem.fingerprint()}
-
-    def write(self, result: Trained) -> None:
-        """Write the state, atomically."""
-        header = {
-            "kind": "checkpoint",
-            "fingerprints": _FINGERPRINTS,
-            "settings": self.settings,
-            "history": [list(entry) for entry in result.history],
-            "primal": result.primal,
-            "dual": result.dual,
-        }
-        state = {f"run_{name}": array for name, array in result.run.arrays().items()}
-        write_arrays(self.path, header, {"best": result.weights, **state})
-
-    def restore(self, result: Trained) -> None:
-        """Restore the state, if there is one."""
-        if not self.path.exists():
-            return
-        header, arrays = read_arrays(self.path, "checkpoint")
-        self._check(header)
-        try:
-            result.weights = taken(arrays, "best", result.weights)
-            result.run.restore({name.removeprefix("run_"): array for name, array in arrays.items()})
-            result.history = history_of(header["history"])
-            result.primal, result.dual = float(header["primal"]), float(header["dual"])
-        except DAMAGE as error:
-            raise ModelError(
-                f"the checkpoint {str(self.path)!r} is damaged ({error}); delete it to start over"
-            ) from error
-
-    def _check(self, header: dict[str, Any]) -> None:
-        """Raise an error for the state of another run."""
-        settings = header.get("settings")
-        found = settings if isinstance(settings, dict) else {}
-        for name, value in self._wanted(header).items():
-            if found.get(name) != value:
-                raise ModelError(
-                    f"the checkpoint {str(self.path)!r} is from another run: its {name} is "
-                    f"{found.get(name)}, not {value}; delete the file or use another one"
-                    + (_OTHER if name == "problem" else "")
-                )
-
-    def _wanted(self, header: dict[str, Any]) -> dict[str, object]:
-        """Return the settings that a checkpoint of this run has, by the release that wrote it."""
-        if header.get("fingerprints") == _FINGERPRINTS:
-            return self.settings
-        former = former_fingerprint(self.problem)
-        if former is None:
-            raise ModelError(
-                f"the checkpoint {str(self.path)!r} is from another version of tallytree, which did not "
-                f"record the content of a {type(self.problem).__name__}; delete it to start over"
-            )
-        return {**self.settings, "problem": former}

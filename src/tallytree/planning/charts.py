@@ -184,9 +184,10 @@ class ChartLayout:
 
 
 def chart_too_large(words: int, size: float, limit: float, place: str = "") -> BudgetError:
-    """Return the error for a chart that needs this many bytes."""
+    """Return the error for a chart that needs this many bytes; if it is not finished at a place, more."""
+    more = "more than " if place else ""
     return BudgetError(
-        f"the chart of {words} words needs {readable_bytes(size)}{place}; the limit is "
+        f"the chart of {words} words needs {more}{readable_bytes(size)}{place}; the limit is "
         f"{readable_bytes(limit)}. Bound or cap statistics (where=), leave some out, use a grammar with "
         'fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
     )
@@ -201,5 +202,5 @@ def _budget(words: int, limit: float, beside: int = 0) -> Iterator[None]:
         span, place = error.step, ""
         if span:
             starts, ends = spans(words)
-            place = f" at words {starts[span]} to {ends[span]}, and is not finished then"
+            place = f" (planning stopped at words {starts[span]} to {ends[span]})"
         raise chart_too_large(words, error.bytes + beside, limit, place) from None

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import WIDE, advice, readable_bytes, threads_for
+from tallytree.planning.budget import WIDE, advice, readable_bytes, readable_count, threads_for
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
 from tallytree.planning.printed import printed, shown
-from tallytree.planning.program import Step, step_at, steps
+from tallytree.planning.program import Step, steps
 from tallytree.planning.search_price import SearchPrice, search_price
 from tallytree.statistics.statistic import Statistic
+from tallytree.values import counted
 
 _DEFAULTS = PlanOptions()
 MODES = {
@@ -107,19 +108,32 @@ class Plan:
             segments = 1 if self.options.every_table else 0  # 0: as many as make it fast
             return native.Layout(self.skeleton, tables, *limits, mode, room, single, segments)
         except native.BudgetExceededError as error:
-            raise self._too_large(error) from None
+            if not self.skeleton.feasible:
+                raise BudgetError(
+                    f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
+                    f"variables or more, which does not fit in any memory, even without statistics. {WIDE}"
+                ) from None
+            need = native.estimate_memory(self.skeleton, tables, *limits, mode, room, single)
+            raise self._too_large(error.bytes, *need) from None
 
-    def _too_large(self, refusal: native.BudgetExceededError) -> BudgetError:
-        if not self.skeleton.feasible:
-            return BudgetError(
-                f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                f"variables or more, which does not fit in any memory, even without statistics. {WIDE}"
-            )
-        step, size = step_at(self.skeleton, refusal.step), refusal.bytes + self.options.beside
-        return BudgetError(
-            f"the plan needs at least {readable_bytes(size)}, but the limit is "
-            f"{readable_bytes(self.limit)}; the largest step: {step}. {advice(len(self.statistics))}"
-        )
+    def _too_large(
+        self, least: float, estimate: float, step: int, states: float, tallies: float
+    ) -> BudgetError:
+        """Return the error, from what a plan needs at least and at most about, and its largest table."""
+        beside, limit = self.options.beside, readable_bytes(self.limit)
+        over = f"but the limit is {limit}"
+        if not estimate:  # the program alone nearly fills it
+            text = f"the plan needs at least {readable_bytes(least + beside)}, {over}"
+        elif max(least, estimate) + beside <= self.limit:
+            text = f"the plan joins too many pairs of tallies for any limit; this one is {limit}"
+        else:
+            text = f"the plan needs up to about {readable_bytes(max(least, estimate) + beside)}, {over}"
+        if estimate:
+            size = f"{readable_count(states)} state{'' if states == 1 else 's'}"
+            tallied = f" x up to {readable_count(tallies)} tallies" if self.statistics else ""
+            scope = counted(len(self.skeleton.step(step)[1]), "variable")
+            text += f"; its largest table is over {scope}: {size}{tallied}"
+        return BudgetError(f"{text}. {advice(len(self.statistics))}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -182,6 +196,14 @@ class Plan:
     def table_bytes(self) -> int:
         """The memory of all tables, or of those that are kept if not all of them fit."""
         return self.layout.unrolled_bytes or self.layout.arena_bytes
+
+    def without_room(self, what: str, copies: int = 1) -> BudgetError:
+        """Return the error for something that needs copies of all tables, if this plan does not keep them."""
+        needed = self.peak_bytes - self.layout.arena_bytes + copies * int(self.tables[:, 3].sum())
+        return BudgetError(
+            f"{what} need every table{' twice' if copies == 2 else ''}, {readable_bytes(needed)} in all, but "
+            f"the limit is {readable_bytes(self.limit)}, so this plan keeps {self.kept}; raise memory_limit="
+        )
 
     @property
     def _unrolled_bytes(self) -> int:

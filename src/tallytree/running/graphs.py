@@ -17,7 +17,7 @@ from tallytree.kernels import native
 from tallytree.kernels.evaluation import Evaluation, evaluator
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
-from tallytree.planning.budget import Budget
+from tallytree.planning.budget import Budget, readable_bytes
 from tallytree.planning.options import RunOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.precision import check_scores
@@ -62,7 +62,7 @@ def pass_downward(
         return messages.downward(weights)
     assert isinstance(messages, native.Run)
     if not plan.every_table:
-        raise BudgetError(f"marginals need every table, but this plan keeps {plan.kept}. Raise memory_limit=")
+        raise plan.without_room("marginals", copies=2)
     _need_twice("marginals", plan)
     constants = sum(evaluate([block], _NOWHERE) for block in model.blocks if not block.arity)
     return messages.downward(weights) + constants
@@ -93,8 +93,8 @@ def _need_twice(what: str, plan: Plan) -> None:
     needed = plan.every_table_bytes + plan.table_bytes
     if needed > plan.limit:
         raise BudgetError(
-            f"{what} need every table twice, {needed:,} bytes with the plan; the limit is "
-            f"{plan.limit:,.0f}. Raise memory_limit="
+            f"{what} need every table twice, {readable_bytes(needed)} in all, but the limit is "
+            f"{readable_bytes(plan.limit)}; raise memory_limit="
         )
 
 
@@ -109,10 +109,7 @@ def in_order(messages: GraphMessages, cells: NDArray[np.int64], plan: Plan, budg
     try:
         return InOrder(native.KBest(messages, cells), budget, "labellings")
     except native.BudgetExceededError:
-        raise BudgetError(
-            "labellings in order need every table, but this plan only keeps checkpoints "
-            f"({plan.segments} segments); raise memory_limit="
-        ) from None
+        raise plan.without_room("labellings in order") from None
 
 
 def sampled(

@@ -1,0 +1,18 @@
+// About how much memory a layout takes, from the ranges of its statistics and their distinct shifts. No tally is
+// listed, so that this can be told of layouts that are far too large to be made.
+#pragma once
+
+#include "plan/layout.h"
+
+namespace tallytree {
+
+struct MemoryEstimate {
+    double bytes = 0;                // at most about so much, for planning and for a run; 0 where it is not known
+    std::int32_t largest = 0;        // the step that makes the largest table
+    double states = 1, tallies = 1;  // of that table
+};
+
+// The memory limit of the request is only one for the estimate itself, which takes some for each step.
+MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request);
+
+}  // namespace tallytree
