@@ -80,9 +80,6 @@ class RootTable(ABC):
             raise unattained(self.noun, self._names, self.tallies, wanted)
         return row
 
-    def _listed(self, rows: NDArray[Any]) -> str:
-        return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
-
     def __len__(self) -> int:
         """Return the number of attainable tallies."""
         return len(self.tallies)

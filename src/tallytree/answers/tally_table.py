@@ -286,6 +286,9 @@ class TallyTable(RootTable, Generic[Answer]):
 
     # --- inside -------------------------------------------------------------------------------------------
 
+    def _listed(self, rows: NDArray[Any]) -> str:
+        return ", ".join(map(str, map(tuple, self.tallies[rows].tolist()))) or "none"
+
     def _some_tallies(self, count: int = 6) -> str:
         return self._listed(np.arange(min(count, len(self)))) + (", …" if len(self) > count else "")
 
