@@ -219,7 +219,8 @@ class Estimate {
 }  // namespace
 
 MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request) {
-    constexpr double each = sizeof(TableLayout) + sizeof(StepLayout) + sizeof(double) + 3 * sizeof(Index);
+    const std::size_t sums = request.window.open ? 0 : 2 * request.caps.size();  // that windows are found from
+    const auto each = static_cast<double>(sizeof(TableLayout) + sizeof(StepLayout) + (4 + sums) * sizeof(Index));
     constexpr double always = 1 << 20;
     const double room = std::max(request.memory_limit - static_cast<double>(skeleton->bytes), always);
     if (each * static_cast<double>(skeleton->steps.size()) > room) return {};

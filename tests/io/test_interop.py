@@ -79,7 +79,7 @@ def test_what_a_graph_lacks_is_named():
 @pytest.mark.parametrize(("module", "call"), [("networkx", to_networkx), ("pgmpy.models", to_pgmpy)])
 def test_a_missing_package_says_what_to_install(module, call, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(tt.ModelError, match=r"pip install tallytree\[interop\]"):
+    with pytest.raises(tt.ModelError, match=r"pip install 'tallytree\[interop\]'"):
         call(tt.Model([2]))
 
 
