@@ -9,8 +9,6 @@ namespace {
 
 using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
-
 void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
     require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(end),
             "the parts do not make up the whole");
