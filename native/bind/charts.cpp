@@ -154,10 +154,6 @@ SpanScores checked_spans(const Charts &scores, const Ints &lengths) {
     return {scores.data(), as_span(lengths), words, static_cast<Index>(scores.shape(3))};
 }
 
-std::vector<std::size_t> shape_of(const Charts &scores) {
-    return {scores.shape(0), scores.shape(1), scores.shape(2), scores.shape(3)};
-}
-
 // Log sums over binary trees, marginals, and which sentences are left out because of their scores.
 auto tree_sums(Charts scores, Ints lengths, std::int64_t threads) {
     const SpanScores spans = checked_spans(scores, lengths);
@@ -183,6 +179,23 @@ auto best_trees(Charts scores, Ints lengths, std::int64_t threads) {
     return nb::make_tuple(to_numpy(std::move(trees), shape_of(scores)), to_numpy(std::move(left_out)));
 }
 
+// Binary trees, drawn by uniform numbers, as ones, and which sentences are left out.
+auto tree_draws(Charts scores, Ints lengths, Doubles3 uniforms, std::int64_t threads) {
+    const SpanScores spans = checked_spans(scores, lengths);
+    require(uniforms.shape(1) == lengths.size() && uniforms.shape(2) == 3 * scores.shape(1),
+            "numbers are [draw][sentence][3 * word]");
+    std::vector<std::int64_t> trees(uniforms.shape(0) * scores.size());
+    std::vector<std::uint8_t> left_out(lengths.size());
+    {
+        nb::gil_scoped_release release;
+        const auto draws = static_cast<Index>(uniforms.shape(0));
+        draw_trees(spans, {as_span(uniforms), trees, draws, left_out}, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    std::vector<std::size_t> shape = shape_of(scores);
+    shape.insert(shape.begin(), uniforms.shape(0));
+    return nb::make_tuple(to_numpy(std::move(trees), shape), to_numpy(std::move(left_out)));
+}
+
 }  // namespace
 
 void bind_charts(nb::module_ &m) {
@@ -193,6 +206,8 @@ void bind_charts(nb::module_ &m) {
         "words"_a, "start"_a, "width"_a);
     m.def("span_numbers", &span_numbers, "words"_a, "starts"_a.noconvert(), "widths"_a.noconvert());
     m.def("tree_sums", &tree_sums, "scores"_a.noconvert(), "lengths"_a.noconvert(), "threads"_a);
+    m.def("tree_draws", &tree_draws, "scores"_a.noconvert(), "lengths"_a.noconvert(), "uniforms"_a.noconvert(),
+          "threads"_a);
     m.def("best_trees", &best_trees, "scores"_a.noconvert(), "lengths"_a.noconvert(), "threads"_a);
 
     nb::class_<PyChartGrammar>(m, "ChartGrammar")

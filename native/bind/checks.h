@@ -100,6 +100,13 @@ auto as_span(const Array &array) {
     return std::span(array.data(), array.size());
 }
 
+template <class Array>
+std::vector<std::size_t> shape_of(const Array &array) {
+    std::vector<std::size_t> shape;
+    for (std::size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
+    return shape;
+}
+
 inline std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {
     std::vector<ScopeBlock> blocks;
     for (const auto &a : arrays)

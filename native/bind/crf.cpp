@@ -34,12 +34,6 @@ ChainBatch checked_chains(const Doubles2 &emissions, const Tables &links, const 
     return {emissions.data(), links.data(), as_span(starts), as_span(lengths), static_cast<Index>(labels), own};
 }
 
-std::vector<std::size_t> shape_of(const Tables &array) {
-    std::vector<std::size_t> shape;
-    for (std::size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
-    return shape;
-}
-
 // Log sums, marginals and expected pairs, and which chains are left out because their scores lie too far apart for
 // plain products. With truths, all of it less what is theirs.
 auto chain_sums(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Doubles importance,

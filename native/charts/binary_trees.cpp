@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "bulk/spread.h"
 #include "walk/evaluate.h"
 
 namespace tallytree {
@@ -16,15 +17,8 @@ class TreeRows {
     TreeRows(const SpanScores &spans, const MaxPlusKernels *kernels) : spans_(spans), kernels_(*kernels) {}
 
     bool sum(Index sentence, const TreeSums &sums, Meter &meter) {
-        start(sentence);
-        for (auto *rows : {&tops_, &totals_, &own_tops_, &own_totals_}) rows->resize(inner_.size());
-        for (Index width = 1; width <= words_; width++) {
-            if (!take_own(width)) return false;
-            if (width > 1) add_splits(width);
-            meter.spend(work(width));
-        }
-        const double found = row(inner_, words_)[0];
-        sums.log_sums[sentence] = found;
+        if (!upward(sentence, meter)) return false;
+        const double found = sums.log_sums[sentence] = row(inner_, words_)[0];
         if (found == kNegativeInfinity) return true;
         outer_.assign(inner_.size(), 0.0);
         row(outer_, words_)[0] = 1;
@@ -48,8 +42,25 @@ class TreeRows {
         }
         const double promised = row(inner_, words_)[0];
         if (!std::isfinite(promised)) return false;
-        const Evaluation found = decode(best.trees.data() + sentence * spans_.sentence());
+        const Evaluation found = walk(best.trees.data() + sentence * spans_.sentence(), [&](Index first, Index width) {
+            return std::pair(best_label(first, width), best_split(first, width));
+        });
         return std::abs(found.score - promised) <= rounding_bound(found);
+    }
+
+    bool draw(Index sentence, const TreeDraws &draws, Meter &meter) {
+        if (!upward(sentence, meter) || row(inner_, words_)[0] == kNegativeInfinity) return false;
+        shares_.resize(std::max(stride_, round_up(spans_.labels)));
+        for (Index number = 0; number < draws.draws; number++) {
+            const Index place = number * spans_.size() + sentence;
+            const double *uniform = draws.uniforms.data() + place * 3 * spans_.words;
+            walk(draws.trees.data() + place * spans_.sentence(), [&](Index first, Index width) {
+                const Index label = drawn_label(first, width, *uniform++);
+                return std::pair(label, width > 1 ? drawn_split(first, width, *uniform++) : 0);
+            });
+            meter.spend(static_cast<double>(words_ * (words_ + spans_.labels)));
+        }
+        return true;
     }
 
   private:
@@ -67,6 +78,18 @@ class TreeRows {
     double *row(Rows &rows, Index width) const { return rows.data() + (width - 1) * stride_; }
     double work(Index width) const { return static_cast<double>(starts(width) * (4 * width + 2 * spans_.labels)); }
     Index place(Index first, Index width) const { return (first * spans_.words + first + width - 1) * spans_.labels; }
+
+    // The sums below all spans. False if a score is not valid.
+    bool upward(Index sentence, Meter &meter) {
+        start(sentence);
+        for (auto *rows : {&tops_, &totals_, &own_tops_, &own_totals_}) rows->resize(inner_.size());
+        for (Index width = 1; width <= words_; width++) {
+            if (!take_own(width)) return false;
+            if (width > 1) add_splits(width);
+            meter.spend(work(width));
+        }
+        return true;
+    }
 
     // The scores of one label for all spans of a width. False if one of them is not valid.
     bool take_label(Index width, Index label) {
@@ -153,23 +176,28 @@ class TreeRows {
         });
     }
 
-    // Marks the constituents of the best tree, from the whole sentence down.
-    Evaluation decode(std::int64_t *tree) {
+    // Marks the constituents of a tree, from the whole sentence down. `choose(first, width)` returns the label of a
+    // span and the width of its first part.
+    template <class Choose>
+    Evaluation walk(std::int64_t *tree, Choose choose) {
         Evaluation found;
-        std::vector<std::pair<Index, Index>> open{{0, words_}};  // first words and widths
-        while (!open.empty()) {
-            const auto [first, width] = open.back();
-            open.pop_back();
-            const double *scores = scores_ + place(first, width);
-            const Index label = std::max_element(scores, scores + spans_.labels) - scores;
-            found.add(scores[label]);
+        open_.assign({{0, words_}});
+        while (!open_.empty()) {
+            const auto [first, width] = open_.back();
+            open_.pop_back();
+            const auto [label, split] = choose(first, width);
+            found.add(scores_[place(first, width) + label]);
             tree[place(first, width) + label] = 1;
             if (width == 1) continue;
-            const Index split = best_split(first, width);
-            open.emplace_back(first, split);
-            open.emplace_back(first + split, width - split);
+            open_.emplace_back(first, split);
+            open_.emplace_back(first + split, width - split);
         }
         return found;
+    }
+
+    Index best_label(Index first, Index width) const {
+        const double *scores = scores_ + place(first, width);
+        return std::max_element(scores, scores + spans_.labels) - scores;
     }
 
     Index best_split(Index first, Index width) {
@@ -183,13 +211,33 @@ class TreeRows {
         return best;
     }
 
+    Index drawn_label(Index first, Index width, double uniform) {
+        kernels_.exponentials(scores_ + place(first, width), row(own_tops_, width)[first], shares_.data(),
+                              spans_.labels);
+        return share_at(uniform * row(own_totals_, width)[first], first_shares(spans_.labels));
+    }
+
+    Index drawn_split(Index first, Index width, double uniform) {
+        each_split(width, [&](const double *left, const double *right, Index split) {
+            label_[split - 1] = left[first] + right[first];
+        });
+        kernels_.exponentials(label_.data(), row(tops_, width)[first], shares_.data(), width - 1);
+        return 1 + share_at(uniform * row(totals_, width)[first], first_shares(width - 1));
+    }
+
+    std::span<const double> first_shares(Index count) const {
+        return {shares_.data(), static_cast<std::size_t>(count)};
+    }
+
     const SpanScores &spans_;
     const MaxPlusKernels &kernels_;
     const double *scores_ = nullptr;  // of the sentence at hand
     Index words_ = 0, stride_ = 0;
-    Rows inner_, outer_;                       // the sums below spans, and their probabilities
-    Rows tops_, totals_, own_tops_, own_totals_;  // the largest terms of sums over splits and labels, and what is relative
-    Rows label_, splits_, shares_;             // of the width at hand
+    Rows inner_, outer_;  // the sums below spans, and their probabilities
+    Rows tops_, totals_, own_tops_,
+        own_totals_;                // the largest terms of sums over splits and labels, and what is relative
+    Rows label_, splits_, shares_;  // of the width at hand
+    std::vector<std::pair<Index, Index>> open_;  // first words and widths of the constituents to come
 };
 
 template <class Body>
@@ -218,6 +266,13 @@ void find_best_trees(const SpanScores &spans, const BestTrees &best, Index threa
                      const Poll &poll, const Inside &inside) {
     each_sentence(spans, threads, kernels, poll, inside, [&](TreeRows &rows, Index sentence, Meter &meter) {
         best.left_out[sentence] = !rows.find_best(sentence, best, meter);
+    });
+}
+
+void draw_trees(const SpanScores &spans, const TreeDraws &draws, Index threads, const MaxPlusKernels *kernels,
+                const Poll &poll, const Inside &inside) {
+    each_sentence(spans, threads, kernels, poll, inside, [&](TreeRows &rows, Index sentence, Meter &meter) {
+        draws.left_out[sentence] = !rows.draw(sentence, draws, meter);
     });
 }
 

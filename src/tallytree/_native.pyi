@@ -494,6 +494,9 @@ def span_numbers(words: int, starts: NDArray[np.int64], widths: NDArray[np.int64
 def tree_sums(
     scores: NDArray[np.float64], lengths: NDArray[np.int64], threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+def tree_draws(
+    scores: NDArray[np.float64], lengths: NDArray[np.int64], uniforms: NDArray[np.float64], threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def best_trees(
     scores: NDArray[np.float64], lengths: NDArray[np.int64], threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...

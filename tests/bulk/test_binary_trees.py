@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.bulk.binary_trees import best_binary_trees, sum_binary_trees
+from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
 from tallytree.kernels import native
 from tallytree.model.pairs import LARGEST_SCORE
 
@@ -47,7 +47,9 @@ def charts(draw, longest, most_labels):
     words, labels = lengths.max() + draw(st.integers(0, 2)), draw(st.integers(1, most_labels))
     shape = len(lengths), words, words, labels
     values = draw(
-        st.sampled_from([[0.0], [-1.0, 0.0, 2.0], [0.0, -np.inf], [0.5, 800.0, -800.0, -np.inf], [1e9, -1e9, 0.3]])
+        st.sampled_from(
+            [[0.0], [-1.0, 0.0, 2.0], [0.0, -np.inf], [0.5, 800.0, -800.0, -np.inf], [1e9, -1e9, 0.3]]
+        )
     )
     scores = rng.choice(values, shape) if draw(st.booleans()) else rng.normal(size=shape)
     below = np.arange(words)[:, None] > np.arange(words)
@@ -98,6 +100,23 @@ def test_best_trees_are_the_best(chart, threads):
         assert sums[same][0] == pytest.approx(sums.max(), rel=0, abs=error)
 
 
+@settings(max_examples=60)
+@given(charts(4, 2), st.integers(1, 3), st.sampled_from([0.0, 1 - 2.0**-53, None]))
+def test_drawn_trees_are_allowed(chart, threads, uniform):
+    scores, lengths = chart
+    rng, shape = np.random.default_rng(len(lengths)), (3, len(lengths), 3 * scores.shape[1])
+    uniforms = rng.random(shape) if uniform is None else np.full(shape, uniform)
+    drawn, left_out = draw_binary_trees(scores, lengths, uniforms, threads)
+    assert np.array_equal(drawn, draw_binary_trees(scores, lengths, uniforms, 1)[0])
+    for number, length in enumerate(lengths.tolist()):
+        every, sums, _ = enumerated(scores[number], length)
+        assert (number in left_out) == (sums.max() == -np.inf)
+        for tree in drawn[:, number] if number not in left_out else ():
+            same = (every == tree[:length, :length]).all(axis=(1, 2, 3))
+            assert sums[same] > -np.inf
+            assert tree.sum() == 2 * length - 1
+
+
 @settings(max_examples=40)
 @given(charts(20, 5), st.integers(1, 3))
 def test_bits_depend_neither_on_threads_nor_on_the_instruction_set(chart, threads):
@@ -119,6 +138,7 @@ def test_sentences_with_invalid_scores_are_left_out(wrong):
     lengths = np.array([3, 3, 3])
     found = sum_binary_trees(scores, lengths, 1)
     assert found.left_out.tolist() == best_binary_trees(scores, lengths, 1)[1].tolist() == [1]
+    assert draw_binary_trees(scores, lengths, np.zeros((1, 3, 9)), 1)[1].tolist() == [1]
     assert found.values[[0, 2]] == pytest.approx(np.log(64))
     assert not sum_binary_trees(scores, np.array([3, 2, 3]), 1).left_out.size  # it is padding
 
@@ -130,9 +150,12 @@ def test_the_largest_scores_do_not_overflow():
 
 
 @pytest.mark.parametrize(
-    ("shape", "lengths"), [((1, 2, 3, 1), [2]), ((1, 2, 2, 0), [2]), ((2, 2, 2, 1), [2]), ((1, 2, 2, 1), [3]), ((1, 2, 2, 1), [0])]
+    ("shape", "lengths"),
+    [((1, 2, 3, 1), [2]), ((1, 2, 2, 0), [2]), ((2, 2, 2, 1), [2]), ((1, 2, 2, 1), [3]), ((1, 2, 2, 1), [0])],
 )
 def test_shapes_are_checked(shape, lengths):
     for function in (sum_binary_trees, best_binary_trees):
         with pytest.raises(ValueError, match=r"scores are \[sentence\]|no such length"):
             function(np.zeros(shape), np.array(lengths), 1)
+    with pytest.raises(ValueError, match="numbers are"):
+        draw_binary_trees(np.zeros((1, 2, 2, 1)), np.array([2]), np.zeros((1, 1, 5)), 1)

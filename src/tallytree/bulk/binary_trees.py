@@ -1,7 +1,7 @@
 """Sums over all binary trees of many sentences, and the best ones, without grammars and plans.
 
 Every constituent has one of C labels, and the score of a tree is the sum of the scores of its labelled spans,
-given as padded arrays (B, T, T, C): ``scores[b, i, j, c]`` is for label c over the words from i to j, inclusive.
+given as padded arrays (B, T, T, C): ``scores[b, i, j, c]`` is for label c over words i to j, inclusive.
 """
 
 from __future__ import annotations
@@ -73,11 +73,35 @@ def best_binary_trees(scores: Floats, lengths: Integers, threads: int) -> tuple[
 
     Examples
     --------
-    >>> best, _ = best_binary_trees(np.array([[[[0.0], [1], [0]], [[9], [0], [2]], [[9], [9], [0]]]]), np.array([3]), 1)
+    >>> scores = np.array([[0.0, 1, 0], [9, 0, 2], [9, 9, 0]]).reshape(1, 3, 3, 1)
+    >>> best, _ = best_binary_trees(scores, np.array([3]), 1)
     >>> best[0, :, :, 0]
     array([[1, 0, 1],
            [0, 1, 1],
            [0, 0, 1]])
     """
     trees, left_out = native.best_trees(scores, lengths, threads)
+    return trees, np.flatnonzero(left_out)
+
+
+def draw_binary_trees(
+    scores: Floats, lengths: Integers, uniforms: Floats, threads: int
+) -> tuple[Integers, Integers]:
+    """Draw binary trees with probability proportional to ``exp F``.
+
+    Parameters
+    ----------
+    scores, lengths, threads
+        As for :func:`sum_binary_trees`.
+    uniforms : array of shape (draws, B, 3 T)
+        Numbers between 0 and 1, which determine the draws.
+
+    Returns
+    -------
+    trees : int64 array of shape (draws, B, T, T, C)
+        Ones where a tree has constituents.
+    left_out : int array
+        The sentences without trees, as for :func:`best_binary_trees`.
+    """
+    trees, left_out = native.tree_draws(scores, lengths, uniforms, threads)
     return trees, np.flatnonzero(left_out)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tallytree.bulk.binary_trees import best_binary_trees, sum_binary_trees
+from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
 from tallytree.errors import ModelError
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
@@ -126,7 +126,7 @@ class Chart(Structured):
 
     @cached_property
     def _sums(self) -> tuple[Tensor, Tensor]:
-        """The log-partition of each sentence, and the probabilities of constituents, in float64 on the CPU."""
+        """The log-partition of each sentence, and the marginals, in float64 on the CPU."""
         found = sum_binary_trees(self._table, self.lengths.numpy(), torch.get_num_threads())
         for number in found.left_out.tolist():
             self._forest_of(number)  # raises the error
@@ -230,7 +230,13 @@ class Chart(Structured):
         generator : torch.Generator, optional
             The random generator, on the CPU; PyTorch's default otherwise.
         """
-        return self.draw(sample_shape, generator)
+        shape, (batch, words) = torch.Size(sample_shape), self.scores.shape[:2]
+        uniforms = torch.rand(shape.numel(), batch, 3 * words, dtype=torch.float64, generator=generator)
+        given = self._table, self.lengths.numpy(), uniforms.numpy()
+        drawn, left_out = draw_binary_trees(*given, torch.get_num_threads())
+        for number in left_out.tolist():
+            self._forest_of(number).best()  # raises the error
+        return torch.from_numpy(drawn).view(*shape, *self.scores.shape).to(self.device)
 
     def trees(self, indicators: Tensor) -> list[Tree]:
         """Convert one tree per sentence, given as ones in a tensor, to :class:`Tree` objects.
