@@ -63,6 +63,17 @@ class Meter {
     double left_ = between_polls;
 };
 
+// Lists that begin at a cache line, so that the vectors of a row each lie in one.
+template <class T>
+struct LineAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t kLine{64};
+    T *allocate(std::size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), kLine)); }
+    void deallocate(T *list, std::size_t) { ::operator delete(list, kLine); }
+    bool operator==(const LineAllocator &) const { return true; }
+};
+using LinedUp = std::vector<double, LineAllocator<double>>;
+
 // A list of lists stored flat: row i is data[begin[i] .. begin[i + 1]).
 template <class T>
 struct Ragged {

@@ -232,14 +232,15 @@ void ChainMessages::find_best(Pass &pass) {
 
 double ChainMessages::best(std::int64_t *labelling) const {
     const std::int32_t *states = kept_[current_].states.data();
-    Sum score;
+    Sum score, links;  // which need not wait for each other
     score.add(rows_.constant);
     score.add(rows_.first[states[0]]);
     for (Index t = 0; t < rows_.length; t++) {
-        score.add(score_of(t, states[t], next_best(t)));
+        links.add(score_of(t, states[t], next_best(t)));
         if (t > 0) score.add(rows_.late_row(t - 1)[states[t]]);
         labelling[rows_.variable[t]] = states[t];
     }
+    score.add(links);
     return score.total();
 }
 

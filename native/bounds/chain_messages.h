@@ -94,12 +94,12 @@ class ChainMessages : public Messages {
     };
     std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;
-    Prices held_{};                    // of the pass that is to stay
-    Arena memory_;                     // of all rows
-    std::vector<double> kind_prices_;  // for each kind: a row, at the prices of the last pass
-    std::vector<double> link_prices_;  // for each kind of neighbours: a table, at `linked_`
+    Prices held_{};        // of the pass that is to stay
+    Arena memory_;         // of all rows
+    LinedUp kind_prices_;  // for each kind: a row, at the prices of the last pass
+    LinedUp link_prices_;  // for each kind of neighbours: a table, at `linked_`
     std::optional<Prices> linked_;
-    std::vector<double> message_, weighed_;
+    LinedUp message_, weighed_;
     std::vector<std::uint8_t> from_;  // for each position, in rows of 8: the best state before each next one
     std::vector<Joined> cells_, ends_;
     std::vector<Node> nodes_;

@@ -28,7 +28,7 @@ struct ChainRows {
     Tally constant_counts{};
     Box range;                           // no tally lies outside
     std::vector<std::int32_t> variable;  // at each position
-    std::vector<double> first;           // a row: the scores of the first position
+    LinedUp first;                       // a row: the scores of the first position
     // For each position a row: what comes with the next one. Those of the first positions may lie in the model.
     double *late = nullptr;
     Index in_place = 0;
@@ -86,8 +86,8 @@ struct ChainRows {
     static void add_share(Share &share, const LocalStep &local);
 
     Arena memory_;
-    std::deque<std::vector<double>> forward_, backward_;  // tables of a program
-    std::vector<std::int64_t> kind_rows_;                 // of a model: for each kind and statistic, as it lies there
+    std::deque<LinedUp> forward_, backward_;  // tables of a program
+    std::vector<std::int64_t> kind_rows_;     // of a model: for each kind and statistic, as it lies there
 };
 
 }  // namespace tallytree::bounds

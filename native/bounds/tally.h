@@ -93,6 +93,10 @@ class Sum {
         lost_ += (value_ - (next - of_x)) + (x - of_x);
         value_ = next;
     }
+    void add(const Sum &other) {
+        add(other.value_);
+        lost_ += other.lost_;
+    }
     double total() const { return std::abs(value_) == kInfinity ? value_ : value_ + lost_; }
 
   private:

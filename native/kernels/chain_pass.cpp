@@ -149,13 +149,36 @@ INLINE V most_everywhere(V v) {
     }
 }
 
+// From the last position to the first, in parts that need not wait for each other: each begins with any state behind
+// it, and is put right afterwards, down to where both ways meet. That is soon, as a rule.
+template <class Step>
+INLINE void back_in_parts(const ChainBack &c, const Step &step) {
+    constexpr Int kParts = 4;
+    const Int part = c.count / kParts;
+    Int next = c.next, nexts[kParts] = {};
+    for (Int t = c.count; t-- > kParts * part;) c.states[t] = static_cast<std::int32_t>(next = step(t, next));
+    nexts[kParts - 1] = next;
+    for (Int i = 1; i <= part; i++)
+        for (Int j = 0; j < kParts; j++) {
+            const Int t = (j + 1) * part - i;
+            c.states[t] = static_cast<std::int32_t>(nexts[j] = step(t, nexts[j]));
+        }
+    for (Int j = kParts - 1; j > 0 && part > 0; j--) {
+        next = c.states[j * part];
+        for (Int t = j * part; t-- > 0;) {
+            next = step(t, next);
+            if (c.states[t] == next) break;
+            c.states[t] = static_cast<std::int32_t>(next);
+        }
+    }
+}
+
 // Rows of 8·B numbers stay in registers, and nothing has to be foreseen.
 template <int B>
 void back_rows(const ChainBack &c) {
     constexpr int K = 8 * B / W;
     const Int width = 8 * B;
-    Int next = c.next;
-    for (Int t = c.count; t-- > 0;) {
+    back_in_parts(c, [&](Int t, Int next) __attribute__((always_inline)) {
         const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
         Vector sums[K], most = nothing();
         for (int k = 0; k < K; k++) {
@@ -163,23 +186,22 @@ void back_rows(const ChainBack &c) {
             most = max(most, sums[k]);
         }
         most = most_everywhere(most);
-        next = width;
+        Int found = width;
         for (int k = K; k-- > 0;) {
             std::uint64_t equal = 0;  // a byte for each number
             const Bytes bytes = __builtin_convertvector(sums[k] == most, Bytes);
             __builtin_memcpy(&equal, &bytes, W);
             const Int first = k * W + __builtin_ctzll(equal | std::uint64_t{1} << 63) / 8;
-            next = equal ? first : next;
+            found = equal ? first : found;
         }
-        c.states[t] = static_cast<std::int32_t>(next);
-    }
+        return found;
+    });
 }
 
 // Eight numbers at a time; which of them it is, without a branch that could not be foreseen.
 void back_any(const ChainBack &c) {
     const Int width = c.width;
-    Int next = c.next;
-    for (Int t = c.count; t-- > 0;) {
+    back_in_parts(c, [&](Int t, Int next) __attribute__((always_inline)) {
         const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
         Real best = -static_cast<Real>(__builtin_inf()), chosen[8], sums[8];
         for (int i = 0; i < 8; i++) chosen[i] = best;
@@ -195,9 +217,8 @@ void back_any(const ChainBack &c) {
         }
         unsigned equal = 0;
         for (unsigned i = 0; i < 8; i++) equal |= static_cast<unsigned>(chosen[i] == best) << i;
-        next = from + __builtin_ctz(equal);
-        c.states[t] = static_cast<std::int32_t>(next);
-    }
+        return from + __builtin_ctz(equal);
+    });
 }
 
 void back(const ChainBack &c) {

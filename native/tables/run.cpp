@@ -62,7 +62,8 @@ struct Spare {
     void *data = nullptr;
     std::size_t bytes = 0;
 };
-Spare spare;
+Spare small_spare, large_spare;  // large arenas come and go between small ones, which should not wait for the system
+Spare &spare_of(std::size_t bytes) { return bytes < 2 * kHugePage ? small_spare : large_spare; }
 
 }  // namespace
 
@@ -74,6 +75,7 @@ Arena::Arena(Index bytes, Arena &&used) {
         return;
     }
     {
+        Spare &spare = spare_of(bytes_);
         const std::lock_guard guard(spare.lock);
         if (spare.data && spare.bytes >= bytes_ && spare.bytes <= 16 * bytes_ + 4096) {
             data_ = spare.data;
@@ -92,6 +94,7 @@ Arena::~Arena() {
     void *data = data_;
     std::size_t bytes = bytes_;
     if (bytes <= kKeepBytes) {
+        Spare &spare = spare_of(bytes);
         const std::lock_guard guard(spare.lock);
         if (!spare.data || spare.bytes < bytes) {
             std::swap(spare.data, data);
@@ -103,9 +106,11 @@ Arena::~Arena() {
 
 void Arena::trim(double memory_limit) {
     constexpr double kShare = 16;
-    const std::lock_guard guard(spare.lock);
-    if (spare.data && kShare * static_cast<double>(spare.bytes) > memory_limit)
-        release(std::exchange(spare.data, nullptr), spare.bytes);
+    for (Spare *spare : {&small_spare, &large_spare}) {
+        const std::lock_guard guard(spare->lock);
+        if (spare->data && kShare * static_cast<double>(spare->bytes) > memory_limit)
+            release(std::exchange(spare->data, nullptr), spare->bytes);
+    }
 }
 
 // ---- the run ------------------------------------------------------------------------------------------------------

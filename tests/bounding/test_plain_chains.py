@@ -237,6 +237,25 @@ def test_rows_of_counts_stay_within_the_memory_limit():
         assert found["growth"] <= limit and found["said"] == (limit > 50 * MEGABYTE)
 
 
+def test_small_chains_after_a_large_one_touch_no_fresh_memory():
+    resource = pytest.importorskip("resource")
+    rng = np.random.default_rng(0)
+    large, small = (
+        tt.Model.chain(rng.normal(size=(m, 20)), rng.normal(size=(20, 20))) for m in (40_000, 800)
+    )
+
+    def faults(model, calls):
+        count = tt.count(model, state=0)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(calls):
+            search(model, [count], Wanted([len(model) // 3], [len(model) // 3]))
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    faults(large, 1)
+    faults(small, 3)
+    assert faults(small, 20) < 20 * 50  # the messages of one call take 150 pages
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-310, 1e-30, 1e280])
 @pytest.mark.parametrize("both", [70, 71])
 def test_scores_that_are_tiny_or_huge(size, both):
