@@ -21,23 +21,30 @@ from tallytree.learning import corpus_f, sample_sentences
 
 OBJECTIVES = ("likelihood", "hinge", "risk")
 CHUNKS = tt.losses.ChunkFBeta()
+LETTERS = 16  # of a word, from its end
 
 
 class Tagger(nn.Module):
-    """Scores tags from words, suffixes and part-of-speech tags, and scores tag transitions."""
+    """Scores tags from words, suffixes, part-of-speech tags and maybe letters; scores tag transitions."""
 
-    def __init__(self, sizes, labels, width=32):
+    def __init__(self, sizes, labels, width=32, letters=0):
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(size, width) for size in sizes)
-        self.lstm = nn.LSTM(len(sizes) * width, width, batch_first=True, bidirectional=True)
+        self.letters = nn.Embedding(letters, width) if letters else None
+        self.filters = nn.Conv1d(width, width, 3, padding=1) if letters else None
+        given = (len(sizes) + (letters > 0)) * width
+        self.lstm = nn.LSTM(given, width, batch_first=True, bidirectional=True)
         self.output = nn.Linear(2 * width, len(labels))
         self.transitions = nn.Parameter(torch.zeros(len(labels), len(labels)))
         self.labels = labels
 
     def forward(self, features):
         """Return emissions (sentences, positions, tags) from features (sentences, positions, numbers)."""
-        seen = torch.cat([table(features[..., i]) for i, table in enumerate(self.tables)], dim=-1)
-        return self.output(self.lstm(seen)[0])
+        seen = [table(features[..., i]) for i, table in enumerate(self.tables)]
+        if self.letters is not None:  # a convolution over the letters of each word, as in Ma and Hovy (2016)
+            given = self.letters(features[..., len(seen) :]).flatten(0, 1).transpose(1, 2)
+            seen.append(torch.relu(self.filters(given)).amax(-1).unflatten(0, features.shape[:2]))
+        return self.output(self.lstm(torch.cat(seen, dim=-1))[0])
 
     def chain(self, features, mask):
         """Return the distribution over taggings."""
@@ -56,7 +63,7 @@ def objective_of(name, labels):
 
 
 class Vocabulary:
-    """Numbers words, suffixes, part-of-speech tags and labels; 0 is for unknown ones."""
+    """Numbers words, suffixes, part-of-speech tags, letters and labels; 0 is for unknown ones."""
 
     def __init__(self, sentences):
         self.numbers = [{}, {}, {}]
@@ -64,6 +71,8 @@ class Vocabulary:
             for row in sentence:
                 for numbers, value in zip(self.numbers, self.seen(row), strict=True):
                     numbers.setdefault(value, len(numbers) + 1)
+        known = sorted({letter for sentence in sentences for row in sentence for letter in row[0]})
+        self.letters = {letter: number for number, letter in enumerate(known, 1)}
         self.labels = sorted({row[2] for sentence in sentences for row in sentence})
         self.sizes = [len(numbers) + 1 for numbers in self.numbers]
 
@@ -72,14 +81,15 @@ class Vocabulary:
         """Return the features of a word."""
         return row[0].lower(), row[0][-3:], row[1]
 
+    def features(self, row):
+        """Return the numbers of the features of a word, and of its letters."""
+        found = [numbers.get(value, 0) for numbers, value in zip(self.numbers, self.seen(row), strict=True)]
+        letters = [self.letters.get(letter, 0) for letter in row[0][-LETTERS:]]
+        return found + letters + [0] * (LETTERS - len(letters))
+
     def batch(self, sentences, device):
         """Return padded features, tags and mask of a batch of sentences."""
-        features = [
-            torch.tensor(
-                [[n.get(v, 0) for n, v in zip(self.numbers, self.seen(row), strict=True)] for row in one]
-            )
-            for one in sentences
-        ]
+        features = [torch.tensor([self.features(row) for row in one]) for one in sentences]
         tags = [torch.tensor([self.labels.index(row[2]) for row in one]) for one in sentences]
         lengths = torch.tensor([len(one) for one in sentences])
         mask = torch.arange(int(lengths.max())) < lengths[:, None]
@@ -152,7 +162,7 @@ def read(path):
     return sample_sentences() if path is None else tt.io.read_conll(path)
 
 
-def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32, graphs=False):
+def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32, graphs=False, letters=False):
     """Train with each objective; return the chunk-level F-measures on held-out sentences."""
     sentences = read(data)
     training, held_out = (sentences[:45], sentences[45:]) if test is None else (sentences, read(test))
@@ -170,7 +180,7 @@ def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32, gr
     few = tt.valid_bio() & (tt.count(state=first, name="chunks") <= 3)
     for name in OBJECTIVES:
         torch.manual_seed(0)
-        model = Tagger(words.sizes, words.labels).to(device)
+        model = Tagger(words.sizes, words.labels, letters=letters and len(words.letters) + 1).to(device)
         train(model, batches, objective_of("likelihood", words.labels), epochs // 3)  # all start from there
         if graphs:
             seconds, share = train_by_graphs(model, batches, objective_of(name, words.labels), epochs), ""
@@ -192,6 +202,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--size", type=int, default=32, help="number of sentences per batch")
+    parser.add_argument("--letters", action="store_true", help="use the letters of words, too, as for names")
     parser.add_argument("--graphs", action="store_true", help="on a GPU: replay steps as CUDA graphs")
     parser.add_argument("--quick", action="store_true", help="run a few steps on a few sentences")
     main(**vars(parser.parse_args()))

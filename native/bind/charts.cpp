@@ -1,6 +1,7 @@
 // The border to Python for the planner of charts: grammars, layouts, spans.
 #include "bind/charts.h"
 
+#include "charts/binary_trees.h"
 #include "tables/upward.h"
 
 namespace tallytree {
@@ -9,6 +10,7 @@ namespace {
 using Rows32 = Scopes;
 using Shifts = nb::ndarray<const std::int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Items = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Charts = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 
 void check_number(std::int64_t number, std::int64_t least, std::int64_t end) {
     if (number < least || number >= end) throw nb::value_error("a rule names a symbol or a bag that is not there");
@@ -144,6 +146,56 @@ nb::object root_tallies(const PyChartLayout &self) {
                     {static_cast<std::size_t>(l.tables.back().cells), static_cast<std::size_t>(l.statistics)});
 }
 
+SpanScores checked_spans(const Charts &scores, const Ints &lengths) {
+    require(scores.shape(0) == lengths.size() && scores.shape(1) == scores.shape(2) && scores.shape(3) > 0,
+            "scores are [sentence][word][word][label]");
+    const auto words = static_cast<Index>(scores.shape(1));
+    for (auto length : as_span(lengths)) require(length >= 1 && length <= words, "a sentence has no such length");
+    return {scores.data(), as_span(lengths), words, static_cast<Index>(scores.shape(3))};
+}
+
+// Log sums over binary trees, marginals, and which sentences are left out because of their scores.
+auto tree_sums(Charts scores, Ints lengths, std::int64_t threads) {
+    const SpanScores spans = checked_spans(scores, lengths);
+    std::vector<double> log_sums(lengths.size()), marginals(scores.size());
+    std::vector<std::uint8_t> left_out(lengths.size());
+    {
+        nb::gil_scoped_release release;
+        sum_trees(spans, {log_sums, marginals, left_out}, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(log_sums)), to_numpy(std::move(marginals), shape_of(scores)),
+                          to_numpy(std::move(left_out)));
+}
+
+// The best binary trees, as ones, and which sentences are left out.
+auto best_trees(Charts scores, Ints lengths, std::int64_t threads) {
+    const SpanScores spans = checked_spans(scores, lengths);
+    std::vector<std::int64_t> trees(scores.size());
+    std::vector<std::uint8_t> left_out(lengths.size());
+    {
+        nb::gil_scoped_release release;
+        find_best_trees(spans, {trees, left_out}, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(trees), shape_of(scores)), to_numpy(std::move(left_out)));
+}
+
+// Binary trees, drawn by uniform numbers, as ones, and which sentences are left out.
+auto tree_draws(Charts scores, Ints lengths, Doubles3 uniforms, std::int64_t threads) {
+    const SpanScores spans = checked_spans(scores, lengths);
+    require(uniforms.shape(1) == lengths.size() && uniforms.shape(2) == 3 * scores.shape(1),
+            "numbers are [draw][sentence][3 * word]");
+    std::vector<std::int64_t> trees(uniforms.shape(0) * scores.size());
+    std::vector<std::uint8_t> left_out(lengths.size());
+    {
+        nb::gil_scoped_release release;
+        const auto draws = static_cast<Index>(uniforms.shape(0));
+        draw_trees(spans, {as_span(uniforms), trees, draws, left_out}, threads, chosen_kernels, kPoll, kPlainly);
+    }
+    std::vector<std::size_t> shape = shape_of(scores);
+    shape.insert(shape.begin(), uniforms.shape(0));
+    return nb::make_tuple(to_numpy(std::move(trees), shape), to_numpy(std::move(left_out)));
+}
+
 }  // namespace
 
 void bind_charts(nb::module_ &m) {
@@ -153,6 +205,10 @@ void bind_charts(nb::module_ &m) {
         [](std::int64_t words, std::int64_t start, std::int64_t width) { return Spans{words}.number(start, width); },
         "words"_a, "start"_a, "width"_a);
     m.def("span_numbers", &span_numbers, "words"_a, "starts"_a.noconvert(), "widths"_a.noconvert());
+    m.def("tree_sums", &tree_sums, "scores"_a.noconvert(), "lengths"_a.noconvert(), "threads"_a);
+    m.def("tree_draws", &tree_draws, "scores"_a.noconvert(), "lengths"_a.noconvert(), "uniforms"_a.noconvert(),
+          "threads"_a);
+    m.def("best_trees", &best_trees, "scores"_a.noconvert(), "lengths"_a.noconvert(), "threads"_a);
 
     nb::class_<PyChartGrammar>(m, "ChartGrammar")
         .def(

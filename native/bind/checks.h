@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bulk/loss_table.h"
+#include "bulk/thread_pool.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,6 +25,10 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+inline void require(bool holds, const char *what) {
+    if (!holds) throw nb::value_error(what);
+}
+
 // For tests: the looks for signals until one of them finds an interrupt; 0 for none. Guarded by the GIL.
 inline std::int64_t looks_until_interrupt = 0;
 
@@ -33,6 +38,7 @@ inline void check_signals() {
     if (PyErr_Occurred() || PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 inline const Poll kPoll = check_signals;
+inline const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
 inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 // numpy.empty and the type that is called int64: NumPy has two integers of 64 bits where long is one.
@@ -92,6 +98,13 @@ nb::object to_records(std::vector<Record> records, std::initializer_list<Field> 
 template <class Array>
 auto as_span(const Array &array) {
     return std::span(array.data(), array.size());
+}
+
+template <class Array>
+std::vector<std::size_t> shape_of(const Array &array) {
+    std::vector<std::size_t> shape;
+    for (std::size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
+    return shape;
 }
 
 inline std::vector<ScopeBlock> scope_blocks(const std::vector<Scopes> &arrays) {

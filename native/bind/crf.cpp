@@ -9,8 +9,6 @@ namespace {
 
 using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
-
 void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
     require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(end),
             "the parts do not make up the whole");
@@ -34,12 +32,6 @@ ChainBatch checked_chains(const Doubles2 &emissions, const Tables &links, const 
     require(end <= static_cast<Index>(emissions.shape(0)), "a chain goes beyond the scores");
     require(!own || tables <= static_cast<Index>(links.shape(0)), "one table of links per two neighbours is needed");
     return {emissions.data(), links.data(), as_span(starts), as_span(lengths), static_cast<Index>(labels), own};
-}
-
-std::vector<std::size_t> shape_of(const Tables &array) {
-    std::vector<std::size_t> shape;
-    for (std::size_t i = 0; i < array.ndim(); i++) shape.push_back(array.shape(i));
-    return shape;
 }
 
 // Log sums, marginals and expected pairs, and which chains are left out because their scores lie too far apart for

@@ -6,10 +6,6 @@
 
 namespace tallytree {
 
-inline void require(bool holds, const char *what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 using Prices = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // The truths of several items, one after the other in long arrays.

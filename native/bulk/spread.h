@@ -1,4 +1,4 @@
-// How far apart scores lie: whether their exponentials can be added up as they are.
+// How far apart scores lie, whether their exponentials can be added up as they are, and draws from such sums.
 #pragma once
 
 #include <algorithm>
@@ -44,5 +44,16 @@ struct Spread {
     double top() const { return high == kNegativeInfinity ? 0 : high; }
     double width() const { return broken ? -kNegativeInfinity : high == kNegativeInfinity ? 0 : high - low; }
 };
+
+// The share in which a number lies, from 0 to their sum, where they lie one behind the other; none that is 0.
+inline Index share_at(double left, std::span<const double> shares) {
+    Index last = 0;
+    for (std::size_t i = 0; i < shares.size(); i++) {
+        if (shares[i] == 0) continue;
+        last = static_cast<Index>(i);
+        if ((left -= shares[i]) < 0) break;
+    }
+    return last;
+}
 
 }  // namespace tallytree

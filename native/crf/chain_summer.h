@@ -195,14 +195,8 @@ class ChainSummer {
     }
 
     Index chosen(const double *shares, double uniform) const {
-        double left = uniform * std::accumulate(shares, shares + labels_, 0.0);
-        Index last = 0;
-        for (Index i = 0; i < labels_; i++) {
-            if (shares[i] == 0) continue;
-            last = i;
-            if ((left -= shares[i]) < 0) break;
-        }
-        return last;
+        const double total = std::accumulate(shares, shares + labels_, 0.0);
+        return share_at(uniform * total, {shares, static_cast<std::size_t>(labels_)});
     }
 
     const ChainBatch &chains_;

@@ -64,6 +64,10 @@ WORK = {
             batch.add(plan.skeleton, [], [], [], [], [b.tables for b in model.blocks], [], [], True)
         work = lambda: [batch.run(2, choose) for _ in range(1000)]
     """,
+    "binary trees": """
+        scores, lengths = rng.normal(size=(1, 2000, 2000, 1)), np.array([2000])
+        work = lambda: native.tree_sums(scores, lengths, 1)
+    """,
     "ranking": """
         model = tt.Model.chain(rng.normal(size=(40, 4)), rng.normal(size=(4, 4)))
         profile = tt.profile(model)

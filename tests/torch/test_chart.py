@@ -138,6 +138,32 @@ def test_tallies(seed, labels, forbidden, device):
     close(given.log_partition[given.log_partition > -torch.inf], kept[kept > -torch.inf])
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_among_equals_the_best_tree_is_the_first_of_the_list(seed, device):
+    scores = torch.randint(2, (2, 6, 6, 3), generator=torch.Generator().manual_seed(seed)).double().to(device)
+    chart = ttt.Chart(scores, [6, 4])
+    assert torch.equal(chart.argmax, chart.topk(1).labels[0])
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf, 1e300])
+def test_invalid_scores_are_errors(wrong, device):
+    scores = torch.zeros(2, 3, 3, dtype=torch.float64, device=device)
+    scores[1, 0, 1] = wrong
+    for use in (lambda c: c.log_partition, lambda c: c.marginals, lambda c: c.argmax, lambda c: c.sample()):
+        with pytest.raises(tt.ModelError, match=r"contains nan, \+inf or a score above"):
+            use(ttt.Chart(scores))
+
+
+def test_results_are_no_views_of_each_other(device):
+    scores = torch.zeros(1, 3, 3, dtype=torch.float64, device=device, requires_grad=True)
+    chart = ttt.Chart(scores)
+    with torch.no_grad():
+        first = chart.log_partition
+    assert chart.log_partition.requires_grad and not first.requires_grad
+    chart.marginals.zero_()
+    assert torch.autograd.grad(chart.log_partition.sum(), scores)[0].sum() == 5
+
+
 def test_draws(device):
     stats = pytest.importorskip("scipy.stats")
     generator = torch.Generator().manual_seed(0)
@@ -197,8 +223,9 @@ def test_nothing_that_is_allowed(device):
     chart = ttt.Chart(scores)
     assert chart.log_partition.tolist() == [0.0, -float("inf")]
     assert torch.autograd.grad(chart.log_partition.sum(), scores)[0][1].abs().sum() == 0
-    with pytest.raises(tt.InfeasibleError):
-        _ = chart.argmax
+    for use in (lambda: chart.argmax, lambda: chart.sample()):
+        with pytest.raises(tt.InfeasibleError, match="forbid every tree"):
+            use()
 
 
 def test_answers_have_the_dtype_of_the_scores(device):

@@ -92,6 +92,28 @@ def test_a_compiled_model_gives_the_same(device):
     assert wanted.isfinite().all()
 
 
+def test_errors_have_the_words_of_pytorch_crf(device):
+    crf = ttt.CRF(3, batch_first=True).to(device)
+    scores, tags = torch.zeros(2, 4, 3, device=device), torch.zeros(2, 4, dtype=torch.int64, device=device)
+    empty = torch.tensor([[1, 1, 1, 1], [0, 0, 0, 0]], dtype=torch.bool, device=device)
+    wrong = [
+        (scores[0], tags, None, "emissions must have dimension of 3, got 2"),
+        (scores[..., :2], tags, None, "expected last dimension of emissions is 3, got 2"),
+        (scores, tags, empty[:, 1:], "dimensions of emissions and mask must match, got (2, 4) and (2, 3)"),
+        (scores, tags, empty, "mask of the first timestep must all be on"),
+    ]
+    for emissions, right, mask, words in wrong:
+        for call in (lambda: crf(emissions, right, mask), lambda: crf.decode(emissions, mask)):  # noqa: B023
+            with pytest.raises(ValueError) as caught:
+                call()
+            assert words in str(caught.value)
+    with pytest.raises(ValueError) as caught:
+        crf(scores, tags[:, 1:])
+    assert "dimensions of emissions and tags must match, got (2, 4) and (2, 3)" in str(caught.value)
+    with pytest.raises(ValueError, match="invalid reduction: foo"):
+        crf(scores, tags, reduction="foo")
+
+
 class Sentences(torch.utils.data.Dataset):
     """Worker processes ask for answers themselves."""
 

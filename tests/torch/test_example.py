@@ -11,8 +11,9 @@ pytest.importorskip("sklearn")
 SCRIPT = Path(__file__).parents[2] / "examples" / "tagger.py"
 
 
-def test_the_tagger_learns_with_every_objective(capsys, device):
-    found = runpy.run_path(str(SCRIPT))["main"](quick=True, device=str(device))
+@pytest.mark.parametrize("letters", [False, True])
+def test_the_tagger_learns_with_every_objective(letters, capsys, device):
+    found = runpy.run_path(str(SCRIPT))["main"](quick=True, device=str(device), letters=letters)
     assert set(found) == {"likelihood", "hinge", "risk"}
     assert min(found.values()) > 0.2
     assert "at most three chunks" in capsys.readouterr().out

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from tallytree.errors import InfeasibleError, ModelError
-from tallytree.parsing.expected import constituents_of
+from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
+from tallytree.errors import ModelError
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import Parse
@@ -53,12 +54,12 @@ class _Gathering(NamedTuple):
     full_shape: tuple[int, ...]
     order: list[int]
 
-    def __call__(self, gains: Sequence[float], slopes: Sequence[Any]) -> Tensor:
+    def __call__(self, slopes: Sequence[Any]) -> Tensor:
         """Return derivatives with respect to scores, from those of each sentence's forest."""
         whole = np.zeros(self.full_shape)
-        for number, (gain, slope) in enumerate(zip(gains, slopes, strict=True)):
+        for to, slope in zip(whole, slopes, strict=True):
             length = len(slope) - 1
-            whole[number, :length, :length] = gain * slope[:-1, 1:][..., self.order]
+            to[:length, :length] = slope[:-1, 1:][..., self.order]
         return torch.from_numpy(whole).view(self.shape)
 
 
@@ -118,22 +119,23 @@ class Chart(Structured):
         """``log Σ exp F(tree)`` of each sentence, of shape (B,), with gradient."""
 
         def evaluate() -> tuple[Tensor, Shares]:
-            values = torch.tensor([value for value, _ in self._sums], dtype=torch.float64)
-            slopes, gathered = [slopes for _, slopes in self._sums], self._gathering
-            return values, lambda gain: [gathered(gain.tolist(), slopes)]
+            values, marginals = self._sums
+            return values.clone(), lambda gain: [_times(marginals, gain)]
 
         return attached(evaluate, self.scores)
 
     @cached_property
-    def _sums(self) -> list[tuple[float, Any]]:
-        """The log-partition of each sentence and its derivatives."""
-        return [_summed(forest) for forest in self.subjects()]
+    def _sums(self) -> tuple[Tensor, Tensor]:
+        """The log-partition of each sentence, and the marginals, in float64 on the CPU."""
+        found = sum_binary_trees(self._table, self.lengths.numpy(), torch.get_num_threads())
+        for number in found.left_out.tolist():
+            self._forest_of(number)  # raises the error
+        return torch.from_numpy(found.values), torch.from_numpy(found.marginals).view(self.scores.shape)
 
     @cached_property
     @eager
     def _slopes(self) -> tuple[Tensor, ...]:
-        slopes = self._gathering([1.0] * len(self._sums), [slopes for _, slopes in self._sums])
-        return (slopes.to(self.device, self.scores.dtype),)
+        return (self._sums[1].to(self.device, self.scores.dtype, copy=True),)
 
     @property
     def _gathering(self) -> _Gathering:
@@ -185,7 +187,7 @@ class Chart(Structured):
             def shares(gain: Tensor) -> list[Tensor | None]:
                 each = zip(gain.to("cpu", torch.float64).numpy(), places, known, strict=True)
                 slopes = [one.gradient(row[place]).constituents for row, place, one in each]
-                return [gathered([1.0] * len(slopes), slopes)]
+                return [gathered(slopes)]
 
             return torch.from_numpy(table), shares
 
@@ -212,8 +214,10 @@ class Chart(Structured):
     @eager
     def argmax(self) -> Tensor:
         """The tree with the highest score for each sentence: ones where it has constituents."""
-        best = [self._written(forest.best(), number) for number, forest in enumerate(self.subjects())]
-        return torch.stack(best).to(self.device)
+        found, left_out = best_binary_trees(self._table, self.lengths.numpy(), torch.get_num_threads())
+        for number in left_out.tolist():
+            found[number] = self._written(self._forest_of(number).best(), number).view(found.shape[1:])
+        return torch.from_numpy(found).view(self.scores.shape).to(self.device)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
@@ -226,7 +230,13 @@ class Chart(Structured):
         generator : torch.Generator, optional
             The random generator, on the CPU; PyTorch's default otherwise.
         """
-        return self.draw(sample_shape, generator)
+        shape, (batch, words) = torch.Size(sample_shape), self.scores.shape[:2]
+        uniforms = torch.rand(shape.numel(), batch, 3 * words, dtype=torch.float64, generator=generator)
+        given = self._table, self.lengths.numpy(), uniforms.numpy()
+        drawn, left_out = draw_binary_trees(*given, torch.get_num_threads())
+        for number in left_out.tolist():
+            self._forest_of(number).best()  # raises the error
+        return torch.from_numpy(drawn).view(*shape, *self.scores.shape).to(self.device)
 
     def trees(self, indicators: Tensor) -> list[Tree]:
         """Convert one tree per sentence, given as ones in a tensor, to :class:`Tree` objects.
@@ -274,14 +284,20 @@ class Chart(Structured):
 
     @cached_property
     def _forests(self) -> list[Forest]:
+        return [self._forest_of(number) for number in range(len(self.lengths))]
+
+    @cached_property
+    def _table(self) -> NDArray[np.float64]:
+        """The scores on the CPU, (B, T, T, C)."""
         backend = backend_of(self.scores.device, "charts")
-        scores = self.scores.detach().to(backend.device, torch.float64).numpy().reshape(self._full_shape)
-        forests = []
-        for table, length in zip(scores, self.lengths.tolist(), strict=True):
-            spans = np.zeros((length + 1, length + 1, len(self.labels)))
-            spans[:-1, 1:][..., self._order] = table[:length, :length]
-            forests.append(_forest(self.labels, length).with_span_scores(spans))
-        return forests
+        scores = self.scores.detach().to(backend.device, torch.float64).contiguous()
+        return scores.numpy().reshape(self._full_shape)
+
+    def _forest_of(self, number: int) -> Forest:
+        length = int(self.lengths[number])
+        spans = np.zeros((length + 1, length + 1, len(self.labels)))
+        spans[:-1, 1:][..., self._order] = self._table[number, :length, :length]
+        return _forest(self.labels, length).with_span_scores(spans)
 
     @property
     def event_shape(self) -> torch.Size:
@@ -304,11 +320,6 @@ class Chart(Structured):
         return f"Chart({batch} sentences, up to {words} words, {len(self.labels)} labels)"
 
 
-def _summed(forest: Forest) -> tuple[float, Any]:
-    """Return the log-partition of a forest and expected constituents; -inf and zeros if it has no tree."""
-    try:
-        value, counts = forest.sums()
-    except InfeasibleError:
-        size = len(forest) + 1
-        return -np.inf, np.zeros((size, size, len(forest.grammar.labels)))
-    return value, constituents_of(forest.compiled, counts)
+def _times(marginals: Tensor, gain: Tensor) -> Tensor:
+    """Return marginals times one gain for each sentence."""
+    return marginals * gain.to("cpu", torch.float64).view(-1, *[1] * (marginals.ndim - 1))

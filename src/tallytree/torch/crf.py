@@ -104,12 +104,13 @@ class CRF(nn.Module):
     def _checked(
         self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
     ) -> tuple[Given, Ends]:
+        # errors contain the words of pytorch-crf's, which its tests look for
         if not isinstance(emissions, Tensor) or emissions.ndim != 3:
             got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
-            raise ModelError(f"emissions must have 3 dimensions, got {got}")
+            raise ModelError(f"emissions must have dimension of 3, got {got}")
         if emissions.shape[2] != self.num_tags:
             raise ModelError(
-                f"the last dimension of emissions must be {self.num_tags}, got {emissions.shape[2]}"
+                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
             )
         wanted = emissions.shape[:2]
         for name, other in (("tags", tags), ("mask", mask)):

@@ -166,7 +166,9 @@ def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
 def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:
     here = mask.bool()
     if first and not here[:, 0].all():
-        raise ModelError("the mask must be on at the first position of a sentence; drop empty ones")
+        raise ModelError(
+            "mask of the first timestep must all be on, since sentences are not empty; drop empty ones"
+        )
     holes = here[:, 1:] & ~here[:, :-1]  # computed on the mask's device, and fetched with the lengths
     found = torch.cat([here.sum(1), holes.any().long().unsqueeze(0)]).cpu()
     lengths = found[:-1]

@@ -257,7 +257,7 @@ def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
     hole[1, 3], none[2], wrong[2, 1], odd[0, 3, 1] = True, False, 2, torch.nan
     for given, words in (
         ((emissions, tags, hole), "the mask of sentence 1 has a hole"),
-        ((emissions, tags, none), "mask must be on at the first position"),
+        ((emissions, tags, none), "mask of the first timestep must all be on"),
         ((emissions, wrong, mask), "tags must be from 0 to 1, got 2"),
         ((odd, tags, mask), "emissions of chain 0 contain nan"),
     ):
