@@ -86,7 +86,7 @@ def test_what_is_not_a_tally(tally, says):
 
 def test_a_tally_that_nothing_has():
     profile, shares = tt.profile(MODEL, [NAMED]), tt.distribution(MODEL, [NAMED])
-    text = r"no labelling has the tally \(B-NP=9\); the nearest attainable ones are \(3,\), \(2,\), \(1,\)"
+    text = r"no labelling has the tally \(B-NP=9\); the nearest attainable tallies are \(B-NP=3\), \(B-NP=2\)"
     for ask in (profile.at, lambda t: shares.sample(tally=t)):
         with pytest.raises(tt.InfeasibleError, match=text):
             ask(9)
