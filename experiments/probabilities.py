@@ -23,6 +23,7 @@ F1, F2 = tt.losses.ChunkFBeta(), tt.losses.ChunkFBeta(beta=2.0)
 CORPORA = ("conll2000", "esp", "ned")
 SIZES, SEEDS = (100, 500, 2000, None), 5
 LARGEST = 8000  # as many as "all" are, about
+TOO_LONG, PIECE = 500, 250  # words: lists of prices and of tennis results, each given as one sentence
 
 
 class Contestant(NamedTuple):
@@ -65,9 +66,23 @@ def corpus_named(options: Options, name: str) -> Corpus:
 
 
 def drawn(corpus: Corpus, size: int | None, seed: int) -> tuple[list[Any], list[Any]]:
-    """Return some of the sentences to learn from."""
+    """Return some of the sentences to learn from, lists in pieces."""
     order = np.random.default_rng(seed).permutation(len(corpus.train_labels))[:size]
-    return [corpus.train_features[i] for i in order], [corpus.train_labels[i] for i in order]
+    parts = [(i, part) for i in order for part in pieces(corpus.train_labels[i])]
+    return (
+        [corpus.train_features[i][part] for i, part in parts],
+        [corpus.train_labels[i][part] for i, part in parts],
+    )
+
+
+def pieces(labels: list[str]) -> Iterator[slice]:
+    """Yield the parts of a sentence to learn from: all of it, or pieces of a list that cut no name."""
+    start = 0
+    while len(labels) > TOO_LONG and len(labels) - start > PIECE:
+        end = max(i for i in range(start, start + PIECE + 1) if not labels[i].startswith("I-"))
+        yield slice(start, end)
+        start = end
+    yield slice(start, len(labels))
 
 
 def chosen(contestant: Contestant, X: list[Any], y: list[Any], seed: int) -> tuple[Any, dict[str, Any]]:
