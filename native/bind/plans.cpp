@@ -74,7 +74,7 @@ auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
     auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, memory_limit);
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
-    const MemoryEstimate found = estimate_memory(skeleton.skeleton, request);
+    const MemoryEstimate found = estimate_memory(skeleton.skeleton, request, kPoll);
     return std::tuple(found.bytes, found.largest, found.states, found.tallies);
 }
 

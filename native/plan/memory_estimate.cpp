@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostKinds = 16;
 constexpr double kBeyondMemory = 1e15;  // numbers
+constexpr Index kOfStep = 1000;         // about how many operations a step takes
 
 // In how many ways n steps can choose among d shifts, whatever their order: (n + d - 1 over d - 1).
 double multisets(Index n, Index d) {
@@ -75,8 +76,8 @@ struct Below {
 class Estimate {
   public:
     Estimate(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request, const TallyRanges &ranges,
-             bool rows)
-        : skeleton_(*skeleton), sizes_(skeleton->steps.size()) {
+             const Poll &poll, bool rows)
+        : skeleton_(*skeleton), meter_(poll), sizes_(skeleton->steps.size()) {
         l_.skeleton = skeleton;
         l_.lanes = request.lanes;
         l_.statistics = static_cast<Index>(request.caps.size());
@@ -100,6 +101,7 @@ class Estimate {
   private:
     void add(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
+        meter_.spend(static_cast<double>(kOfStep + step.shift_size));
         Below table;
         table.low.assign(l_.statistics, 0);
         table.high.assign(l_.statistics, 0);
@@ -200,12 +202,14 @@ class Estimate {
         double least = total;
         for (Index segments = 1; segments < 2 * std::ssize(sizes_); segments *= 2) {
             cut_tables(l_, segments);
+            meter_.spend(static_cast<double>(kOfStep * std::ssize(sizes_)));
             least = std::min(least, static_cast<double>(l_.arena));
         }
         return least;
     }
 
     const Skeleton &skeleton_;
+    Meter meter_;
     Layout l_;
     std::optional<Windows> windows_;
     std::optional<ShiftClasses> classes_;
@@ -218,7 +222,8 @@ class Estimate {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request) {
+MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                               const Poll &poll) {
     const std::size_t sums = request.window.open ? 0 : 2 * request.caps.size();  // that windows are found from
     const auto each = static_cast<double>(sizeof(TableLayout) + sizeof(StepLayout) + (4 + sums) * sizeof(Index));
     constexpr double always = 1 << 20;
@@ -227,10 +232,10 @@ MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, 
     const TallyRanges ranges(*skeleton, request);
     const bool rows = request.mode != Mode::Cells && !request.caps.empty();
     const bool cells = request.mode != Mode::Rows;
-    if (!rows || (cells && ranges.all_short())) return Estimate(skeleton, request, ranges, false).found();
-    const MemoryEstimate in_rows = Estimate(skeleton, request, ranges, true).found();
+    if (!rows || (cells && ranges.all_short())) return Estimate(skeleton, request, ranges, poll, false).found();
+    const MemoryEstimate in_rows = Estimate(skeleton, request, ranges, poll, true).found();
     if (!cells) return in_rows;
-    const MemoryEstimate in_cells = Estimate(skeleton, request, ranges, false).found();
+    const MemoryEstimate in_cells = Estimate(skeleton, request, ranges, poll, false).found();
     return in_cells.bytes < in_rows.bytes ? in_cells : in_rows;
 }
 

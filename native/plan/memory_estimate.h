@@ -13,6 +13,7 @@ struct MemoryEstimate {
 };
 
 // The memory limit of the request is only one for the estimate itself, which takes some for each step.
-MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request);
+MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                               const Poll &poll);
 
 }  // namespace tallytree

@@ -7,6 +7,7 @@ import pytest
 from constraint_cases import constraints
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupted, looks_of, some_looks
 from strategies import problems
 
 import tallytree as tt
@@ -109,3 +110,12 @@ def test_many_different_statistics_are_estimated_by_their_ranges():
     size = estimate(plan)[0]
     assert plan.peak_bytes / 20 < size
     assert tt.plan(model, statistics, memory_limit=size).peak_bytes <= size
+
+
+@pytest.mark.parametrize("layout", sorted(MODES))
+def test_an_estimate_can_be_interrupted(layout):
+    model = tt.Model.chain(np.zeros((30, 3)), np.zeros((3, 3)))
+    plan = tt.plan(model, [tt.count(state=k, name=f"n{k}") for k in range(2)], layout=layout)
+    looks = looks_of(lambda: estimate(plan))
+    assert looks > 30
+    assert all(interrupted(lambda: estimate(plan), look) for look in some_looks(looks, 20))

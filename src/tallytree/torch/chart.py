@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
-from tallytree.errors import ModelError
+from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import Parse
@@ -216,7 +216,7 @@ class Chart(Structured):
         """The tree with the highest score for each sentence: ones where it has constituents."""
         found, left_out = best_binary_trees(self._table, self.lengths.numpy(), torch.get_num_threads())
         for number in left_out.tolist():
-            found[number] = self._written(self._forest_of(number).best(), number).view(found.shape[1:])
+            found[number] = self._written(self._best_of(number), number).view(found.shape[1:])
         return torch.from_numpy(found).view(self.scores.shape).to(self.device)
 
     @eager
@@ -235,7 +235,7 @@ class Chart(Structured):
         given = self._table, self.lengths.numpy(), uniforms.numpy()
         drawn, left_out = draw_binary_trees(*given, torch.get_num_threads())
         for number in left_out.tolist():
-            self._forest_of(number).best()  # raises the error
+            self._best_of(number)  # raises the error
         return torch.from_numpy(drawn).view(*shape, *self.scores.shape).to(self.device)
 
     def trees(self, indicators: Tensor) -> list[Tree]:
@@ -297,7 +297,17 @@ class Chart(Structured):
         length = int(self.lengths[number])
         spans = np.zeros((length + 1, length + 1, len(self.labels)))
         spans[:-1, 1:][..., self._order] = self._table[number, :length, :length]
-        return _forest(self.labels, length).with_span_scores(spans)
+        try:
+            return _forest(self.labels, length).with_span_scores(spans)
+        except ModelError as error:
+            raise ModelError(f"scores of sentence {number}: {error}") from None
+
+    def _best_of(self, number: int) -> Parse:
+        """Return the best tree of a sentence, found in its forest."""
+        try:
+            return self._forest_of(number).best()
+        except InfeasibleError:
+            raise InfeasibleError(f"scores of -inf forbid every tree of sentence {number}") from None
 
     @property
     def event_shape(self) -> torch.Size:
