@@ -68,6 +68,9 @@ template <class T>
 struct LineAllocator {
     using value_type = T;
     static constexpr std::align_val_t kLine{64};
+    LineAllocator() = default;
+    template <class Other>
+    LineAllocator(const LineAllocator<Other> &) {}
     T *allocate(std::size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), kLine)); }
     void deallocate(T *list, std::size_t) { ::operator delete(list, kLine); }
     bool operator==(const LineAllocator &) const { return true; }
