@@ -43,7 +43,7 @@ class Named(tuple[int, ...]):
         unknown = [name for name in changes if name not in self._fields]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: none of ({', '.join(self._fields)})")
-        return type(self)(*({**dict(zip(self._fields, self, strict=True)), **changes}).values())
+        return tally_of(self._fields, [changes.get(*pair) for pair in zip(self._fields, self, strict=True)])
 
 
 @lru_cache(maxsize=512)
