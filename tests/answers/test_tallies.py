@@ -1,5 +1,6 @@
 """Tallies by name and in order: names of any kind are shown, and every way to pass a tally is accepted."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -24,6 +25,20 @@ def test_a_tally_has_its_names_whatever_they_are(names):
     assert [tally[name] for name in names] == [tally[i] for i in range(len(names))] == list(tally)
     assert tally[:2] == tuple(tally)[:2]
     assert repr(tally) == f"Tally({', '.join(f'{name}={i}' for i, name in enumerate(names))})"
+    for back in (pickle.loads(pickle.dumps(tally)), copy.copy(tally), copy.deepcopy(tally)):
+        assert (back, back._fields, type(back)) == (tally, tally._fields, type(tally))
+
+
+@given(st.lists(st.text(min_size=1), unique=True, min_size=1, max_size=4))
+def test_values_of_a_tally_are_replaced_by_name(names):
+    tally = tally_type(tuple(names))(*range(len(names)))
+    assert tally._replace() == tally
+    for i, name in enumerate(names):
+        changed = tally._replace(**{name: 7})
+        assert changed == (*range(i), 7, *range(i + 1, len(names)))
+        assert changed._fields == tally._fields
+    with pytest.raises(ValueError, match="none of"):
+        tally._replace(**{"".join(names) + "x": 1})
 
 
 def test_names_that_are_not_identifiers_are_shown():

@@ -329,6 +329,9 @@ def test_compressed_files(files, capsys, monkeypatch, name):
     Path(f"cut-{name}.gz").write_bytes(data[:-20])
     assert run("solve", f"cut-{name}.gz") == Exit.MALFORMED
     assert f"cut-{name}.gz is compressed by gzip, but damaged" in capsys.readouterr().err
+    Path(f"nested-{name}.gz").write_bytes(gzip.compress(data))
+    assert run("solve", f"nested-{name}.gz") == Exit.MALFORMED
+    assert f"nested-{name}.gz is compressed by gzip more than once" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert said(capsys, "solve", "-") == expected
 

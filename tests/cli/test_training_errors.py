@@ -189,3 +189,8 @@ def test_probabilities_of_margins_are_refused(corpora, capsys):
     with pytest.raises(SystemExit):
         run("chunk", "svm.npz", "train.txt", "--maximise", "g2")
     assert "expected accuracy, f1" in capsys.readouterr().err
+    for metric in ("f", "f0", "fnan", "f-1", "f1e3", "f 2", "chunk-f", "chunk-f+2"):
+        with pytest.raises(SystemExit) as stopped:
+            run("chunk", "svm.npz", "train.txt", f"--maximise={metric}")
+        assert stopped.value.code == Exit.USAGE
+        assert f"expected a positive number after f, as in f0.5, got '{metric}'" in capsys.readouterr().err

@@ -184,9 +184,13 @@ def test_what_cannot_be_put_side_by_side(week):
         side_by_side([])
     with pytest.raises(tt.ModelError, match="need as many titles, got 1"):
         side_by_side(tt.k_best(week, 2), titles=["one"])
-    other = tt.Model.chain(np.zeros((3, 2)), np.eye(2))
-    with pytest.raises(tt.ModelError, match="of the same model"):
-        side_by_side([tt.solve(week), tt.solve(other)])
+    for others in ((3, 2), (len(week), 5)):
+        other = tt.Model.chain(np.zeros(others), np.zeros((others[1], others[1])))
+        with pytest.raises(tt.ModelError, match="of the same model"):
+            side_by_side([tt.solve(week), tt.solve(other)])
+    grids = [tt.Model.grid(np.zeros((*shape, 2)), np.eye(2), np.eye(2)) for shape in ((2, 3), (3, 2))]
+    with pytest.raises(tt.ModelError, match="the shape of their grid"):
+        side_by_side(map(tt.solve, grids))
 
 
 def test_without_matplotlib_the_extra_is_named(week, wet, monkeypatch):

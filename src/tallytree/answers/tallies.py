@@ -35,6 +35,16 @@ class Named(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"Tally({named_values(self._fields, self)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tally_of, (self._fields, tuple(self))
+
+    def _replace(self, /, **changes: int) -> Any:
+        """Return the tally with other values, by name."""
+        unknown = [name for name in changes if name not in self._fields]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: none of ({', '.join(self._fields)})")
+        return tally_of(self._fields, [changes.get(*pair) for pair in zip(self._fields, self, strict=True)])
+
 
 @lru_cache(maxsize=512)
 def tally_type(names: tuple[str, ...]) -> Any:
@@ -48,6 +58,11 @@ def tally_type(names: tuple[str, ...]) -> Any:
     """
     content = {"__slots__": (), "_fields": names, "__module__": __name__}
     return type("Tally", (Named, namedtuple("Tally", names, rename=True)), content)
+
+
+def tally_of(names: tuple[str, ...], values: Iterable[int]) -> Any:
+    """Return a tally; how pickles make it again."""
+    return tally_type(names)(*values)
 
 
 def named_values(names: Iterable[str], values: Iterable[object]) -> str:

@@ -79,11 +79,12 @@ _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pip
 
 def _metric(text: str) -> str:
     """Read a metric: accuracy, or F of tokens or chunks with a beta."""
-    kind, found, beta = text.rpartition("f")
-    if text != "accuracy":
-        if not found or kind not in ("", "chunk-"):
-            raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
-        positive(beta)
+    if text != "accuracy" and not text.removeprefix("chunk-").startswith("f"):
+        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
+    try:
+        tt.losses.as_loss(text)
+    except ModelError:
+        raise ArgumentTypeError(f"expected a positive number after f, as in f0.5, got {text!r}") from None
     return text
 
 

@@ -51,8 +51,20 @@ def source(place: Readable, expansion: int = EXPANSION) -> Source:
 def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Source:
     """Read a stream to its end, uncompressed if it is compressed by gzip.
 
-    Raises an error as soon as it is too long.
+    Raises an error as soon as it is too long, compressed or not.
     """
+    data = _read_all(stream, name, expansion)
+    if data.startswith(_GZIP):
+        try:
+            data = _read_all(gzip.GzipFile(fileobj=BytesIO(data)), name, expansion)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ModelError(f"{name} is compressed by gzip, but damaged: {error}") from None
+        if data.startswith(_GZIP):
+            raise ModelError(f"{name} is compressed by gzip more than once; decompress it with `gzip -d`")
+    return Source(name, data.removeprefix(BOM_UTF8))
+
+
+def _read_all(stream: BinaryIO | gzip.GzipFile, name: str, expansion: int) -> bytes:
     most = int(default_memory_limit() / expansion)
     chunks, length = [], 0
     while chunk := stream.read(_CHUNK):
@@ -63,13 +75,7 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
                 "memory, which is more than half of the memory of this machine"
             )
         chunks.append(chunk)
-    data = b"".join(chunks)
-    if not data.startswith(_GZIP):
-        return Source(name, data.removeprefix(BOM_UTF8))
-    try:
-        return read_stream(gzip.GzipFile(fileobj=BytesIO(data)), name, expansion)  # type: ignore[arg-type]
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ModelError(f"{name} is compressed by gzip, but damaged: {error}") from None
+    return b"".join(chunks)
 
 
 def decoded(found: Source) -> str:

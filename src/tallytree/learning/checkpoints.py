@@ -130,9 +130,11 @@ def _parameters(text: object) -> dict[str, object]:
     --------
     >>> _parameters("FrankWolfe(seed=0, batch=None)")
     {'FrankWolfe': None, 'seed': '0', 'batch': 'None'}
+    >>> _parameters("Weighted(costs=[1, 2], beta=1.0)")
+    {'Weighted': None, 'costs': '[1, 2]', 'beta': '1.0'}
     """
     found = re.fullmatch(r"(\w+)\((.*)\)", str(text))
     if found is None:
         return {}
-    pairs = (part.partition("=") for part in found[2].split(", "))
+    pairs = (part.partition("=") for part in re.split(r", (?=\w+=)", found[2]))
     return {found[1]: None, **{name: value for name, _, value in pairs}}

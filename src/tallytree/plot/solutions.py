@@ -88,8 +88,11 @@ def _model_of(given: Sequence[Any], model: Model | None) -> Model:
             "labels, pass their model, as in side_by_side(labellings, model=model)"
         )
     whole = models[0] if model is None else model
-    if any(len(one) != len(whole) for one in models):
-        raise ModelError("solutions must be of the same model; these differ in their number of variables")
+    if any(one.shape != whole.shape or (one.cardinalities != whole.cardinalities).any() for one in models):
+        raise ModelError(
+            "solutions must be of the same model; these differ in their number of variables or states, or in "
+            "the shape of their grid"
+        )
     return whole
 
 
