@@ -15,7 +15,9 @@ from scipy.optimize import approx_fprime
 
 import tallytree as tt
 from tallytree.learning import SequenceCRF, SequenceProblem
+from tallytree.learning.labels import Labels
 from tallytree.learning.likelihoods import CountedObjective, SequenceObjective
+from tallytree.learning.weighting import counts_of
 
 COUNTS = [{1: (1, 1)}, {0: (0, 1), 2: (1, 2)}, {1: (0, 0)}, {0: (0, 9)}]
 
@@ -67,7 +69,13 @@ def test_counts_teach_what_no_label_says():
     [
         ([{"N": 3}], "counted example 0: 3 of 'N' is impossible with 2 positions"),
         ([{"N": -1}], "is impossible with 2 positions"),
-        ([{"N": (2, 1)}], "is impossible"),
+        ([{"N": 0.3}], r"0.3 of 'N' is not an integer, .*; multiply a proportion by the 2 positions"),
+        ([{"N": (0.2, 0.4)}], r"\(0.2, 0.4\) of 'N' is not an integer, nor a range of integers"),
+        ([{"N": "1"}], "'1' of 'N' is not an integer"),
+        ([{"N": float("nan")}], "nan of 'N' is not an integer"),
+        ([{"N": (0, 1, 2)}], r"\(0, 1, 2\) of 'N' is not an integer"),
+        ([{"N": (None, None)}], r"\(None, None\) of 'N' is not an integer"),
+        ([{"N": (2, 1)}], r"\(2, 1\) of 'N' is an empty range; write \(1, 2\)"),
         ([{"N": 2, "D": 1}], "counted example 0: .* is impossible with 2 positions"),
         ([{"N": 0, "D": 1}], "is impossible with 2 positions"),
         ([{"Z": 1}], "counted example 0: 'Z' is not a label"),
@@ -79,3 +87,9 @@ def test_counts_teach_what_no_label_says():
 def test_counts_that_cannot_be_are_refused(counts, text):
     with pytest.raises(tt.ModelError, match=text):
         SequenceCRF().fit([[["the"], ["cat"]]], [["D", "N"]], counted=([[["a"], ["fox"]]], counts))
+
+
+def test_open_ends_and_whole_floats_are_counts():
+    labels, rows = Labels(("D", "N"), 2), [np.zeros((3, 2))] * 4
+    known = [{"N": (1, None)}, {"N": (None, 2)}, {"N": 2.0}, {"N": [1, 2]}]
+    assert counts_of(known, rows, labels) == [{1: (1, 3)}, {1: (0, 2)}, {1: (2, 2)}, {1: (1, 2)}]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tallytree.answers.profile import Profile
 from tallytree.colours import state_colour
-from tallytree.errors import BudgetError, InfeasibleError
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problems import MOST_OPERATIONS
@@ -61,6 +61,11 @@ def write_page(
     BudgetError
         There are too many tallies for one page, or a limit is exceeded.
     """
+    if not isinstance(problem, ProblemFile):
+        raise ModelError(
+            f"write_page needs a ProblemFile, got {type(problem).__name__}; pass tallytree.io.ProblemFile(model, "
+            "statistics)"
+        )
     found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])
 

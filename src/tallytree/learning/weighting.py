@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -119,13 +120,27 @@ def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> d
     for label, count in known.items():
         if label not in numbers:
             raise ModelError(f"counted example {example}: {label!r} is not a label of the labelled examples")
-        low, high = count if isinstance(count, tuple) else (count, count)
-        if not 0 <= low <= high or low > length:
-            raise ModelError(
-                f"counted example {example}: {count!r} of {label!r} is impossible with {length} positions"
-            )
-        ranges[numbers[label]] = (int(low), int(min(high, length)))
+        low, high = _ends(count, length, f"counted example {example}: {count!r} of {label!r}")
+        ranges[numbers[label]] = (low, min(high, length))
     most = length if len(ranges) < len(numbers) else sum(high for _, high in ranges.values())
     if sum(low for low, _ in ranges.values()) > length or most < length:
         raise ModelError(f"counted example {example}: {known!r} is impossible with {length} positions")
     return dict(sorted(ranges.items()))
+
+
+def _ends(count: Any, length: int, what: str) -> tuple[int, int]:
+    """Return a count, or a range of counts in which None is an open end, as a range."""
+    ends = tuple(count) if isinstance(count, (tuple, list)) else (count, count)
+    if len(ends) == 2 and ends != (None, None):
+        ends = tuple(end if one is None else one for one, end in zip(ends, (0, length), strict=True))
+    if len(ends) != 2 or not all(isinstance(one, Real) and one % 1 == 0 for one in ends):
+        raise ModelError(
+            f"{what} is not an integer, nor a range of integers such as (1, 3); multiply a proportion by the "
+            f"{length} positions and round it, or pass a range around it"
+        )
+    low, high = map(int, ends)
+    if low > high:
+        raise ModelError(f"{what} is an empty range; write ({high}, {low})")
+    if not 0 <= low <= length:
+        raise ModelError(f"{what} is impossible with {length} positions")
+    return low, high
