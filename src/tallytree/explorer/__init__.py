@@ -63,8 +63,8 @@ def write_page(
     """
     if not isinstance(problem, ProblemFile):
         raise ModelError(
-            f"write_page needs a ProblemFile, got {type(problem).__name__}; pass tallytree.io.ProblemFile(model, "
-            "statistics)"
+            f"write_page needs a ProblemFile, got {type(problem).__name__}; "
+            "pass tallytree.io.ProblemFile(model, statistics)"
         )
     found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])
