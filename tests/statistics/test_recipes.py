@@ -290,3 +290,12 @@ def test_flat_entries_fit_any_model_with_as_many_variables():
     y = np.random.default_rng(1).integers(2, size=12)
     assert flat.on(grid(3, 4)).tally(y.reshape(3, 4)) == shaped.on(grid(3, 4)).tally(y)
     assert flat.on(grid(4, 3)).tally(y) == shaped.on(chain(12)).tally(y)
+
+
+def test_an_array_with_a_number_per_pixel_is_told_what_is_missing():
+    grid = tt.Model.grid(np.zeros((3, 4, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
+    pixels = tt.node_statistic(np.ones((3, 4), dtype=int), name="ink")
+    with pytest.raises(tt.ModelError, match=r"a number for each state, as one of shape \(3, 4, 2\) has$"):
+        tt.profile(grid, [pixels])
+    with pytest.raises(tt.ModelError, match="make it for this model, or use a recipe"):
+        tt.profile(grid, [tt.node_statistic(np.ones((3, 5), dtype=int), name="ink")])

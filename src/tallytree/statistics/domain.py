@@ -41,12 +41,18 @@ def check_same_shape(
 ) -> None:
     """Raise an error if a statistic that was made for another model does not fit this one."""
     check_grid(f"the grid of statistic {name!r}", shape, "that of the model", model.shape)
-    if not np.array_equal(made_for, model.cardinalities):
-        raise ModelError(
-            f"statistic {name!r} was made for a model with {_sizes(made_for)} and does not fit one with "
-            f"{_sizes(model.cardinalities)}; make it for this model, or use a recipe, such as "
-            "count(state=…) without a model"
-        )
+    if np.array_equal(made_for, model.cardinalities):
+        return
+    advice = "make it for this model, or use a recipe, such as count(state=…) without a model"
+    if (
+        set(made_for.tolist()) == set(model.shape[1:]) and len(made_for) == model.shape[0]
+    ):  # a number per pixel
+        states = (*model.shape, int(model.cardinalities[0]))
+        advice = f"an array for a grid needs a number for each state, as one of shape {states} has"
+    raise ModelError(
+        f"statistic {name!r} was made for a model with {_sizes(made_for)} and does not fit one with "
+        f"{_sizes(model.cardinalities)}; {advice}"
+    )
 
 
 def check_grid(what: str, got: tuple[int, ...] | None, whole: str, expected: tuple[int, ...] | None) -> None:
