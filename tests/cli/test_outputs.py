@@ -27,6 +27,18 @@ def test_convert(files, capsys):
     assert read_problem("out.txt").solve().value == 8.5
 
 
+def test_convert_names_the_statistics_that_it_leaves_out(files, capsys):
+    said(capsys, "convert", "week.uai", "a.json", "--count", "ones=1", "--count", "twos=0")
+    for target, options, lost in [
+        ("b.uai", (), "ones, twos"),
+        ("b.cfn", ("--where", "ones <= 2"), "twos"),
+        ("b.json", (), None),
+    ]:
+        assert run("convert", "a.json", target, *options) == Exit.OK
+        told = capsys.readouterr().err
+        assert (f"have no statistics; left out: {lost}\n" in told) if lost else ("left out" not in told)
+
+
 def test_convert_takes_its_output_as_an_option(files, capsys):
     said(capsys, "convert", "week.uai", "a.json")
     for options in (("-o", "b.json", "week.uai"), ("week.uai", "--output", "b.json")):

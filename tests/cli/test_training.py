@@ -174,6 +174,18 @@ def test_an_interrupt_keeps_the_best(corpora, capsys, monkeypatch):
     assert load("m.npz").interrupted_
 
 
+def test_an_interrupt_in_the_first_pass_keeps_the_file_that_is_there(corpora, capsys, monkeypatch):
+    Path("m.npz").write_bytes(b"an earlier model")
+
+    def tired(self, number: int, certify: bool):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tallytree.learning.frank_wolfe.FrankWolfeRun.advance", tired)
+    assert run("train", "chunk", "train.txt", "-o", "m.npz") == Exit.INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
+    assert Path("m.npz").read_bytes() == b"an earlier model"
+
+
 def test_an_interrupt_from_the_keyboard(corpora):
     Path("many.txt").write_text(COLUMNS * 20)
     command = [sys.executable, "-m", "tallytree", "train", "chunk", "many.txt", "-o", "m.npz"]

@@ -156,6 +156,17 @@ def test_probabilities_on_the_command_line(corpora, capsys):
     assert first.split()[:4] == ["the", "DT", "B-NP", "B-NP"] and 0.0 < float(first.split()[4]) <= 1.0
 
 
+def test_scores_are_not_taken_for_probabilities(corpora, capsys):
+    assert run("train", "chunk", "train.txt", "-o", "svm.npz", "--passes", "1", "--quiet") == Exit.OK
+    for options in (("--maximise", "chunk-f1"), ("--marginals",)):
+        capsys.readouterr()
+        assert run("chunk", "svm.npz", "train.txt", *options) == Exit.MALFORMED
+        assert f"gives scores, not probabilities; train it with --objective to use {options[0]}" in (
+            capsys.readouterr().err
+        )
+    assert run("chunk", "svm.npz", "train.txt", "--maximise", "chunk-f1", "--scale", "10") == Exit.OK
+
+
 @pytest.mark.parametrize("objective", ["softmax-margin", "risk"])
 def test_losses_of_probabilities_on_the_command_line(corpora, objective):
     options = ("--objective", objective, "--loss", "chunk-f1", "--beta", "2", "--c1", "0.01", "--c2", "0")

@@ -117,7 +117,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
         check_apart(options.output, options.model)
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
-        _check_marginals(options, labeller, kind)
+        _check_probabilities(options, labeller, kind)
         decode, where = _decoder(options), _constraint(options, labeller.svm.classes_.tolist())
         truths: list[list[str]] = []
         found: list[list[str]] = []
@@ -182,10 +182,16 @@ def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str
     return [float(row[numbers[label]]) for row, label in zip(found, labels, strict=True)]
 
 
-def _check_marginals(options: Namespace, labeller: Labeller, kind: Any) -> None:
+def _check_probabilities(options: Namespace, labeller: Labeller, kind: Any) -> None:
+    has_scores_only = not hasattr(labeller.svm, "predict_marginals")
+    if has_scores_only and options.maximise is not None and options.scale is None:
+        raise ModelError(
+            f"{options.model} gives scores, not probabilities; train it with --objective to use --maximise, "
+            "or give the factor that makes its scores log-probabilities with --scale"
+        )
     if not options.marginals:
         return
-    if not hasattr(labeller.svm, "predict_marginals"):
+    if has_scores_only:
         raise ModelError(
             f"{options.model} gives scores, not probabilities; train it with --objective to use --marginals"
         )

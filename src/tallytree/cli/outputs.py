@@ -16,7 +16,7 @@ from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
 from tallytree.cli.text import for_terminal, progress, visible
 from tallytree.explorer import write_page
-from tallytree.io import CostScale
+from tallytree.io import CostScale, ProblemFile
 
 
 def add(commands: Commands) -> None:
@@ -70,12 +70,23 @@ def _convert(options: Namespace) -> int:
     problem = problem_of(options)
     with _written(options.output) as path:
         scale = write(problem, path, kind, options.decimals)
+    lost = _lost(problem, kind)
+    if lost and not options.quiet:
+        sys.stderr.write(f"tallytree: {kind} files have no statistics; left out: {', '.join(lost)}\n")
     if options.json:
         parts = {} if scale is None else {"offset": scale.offset, "scale": scale.scale}
         _tell(options, {"output": options.output, "format": kind, **parts})
     elif scale is not None and not options.quiet:
         sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
+
+
+def _lost(problem: ProblemFile, kind: str) -> list[str]:
+    """Return the statistics that a file does not have; those of a constraint are part of it."""
+    if kind == "json":
+        return []
+    read = () if problem.constraint is None else problem.constraint.statistics
+    return [s.name for s in problem.statistics if s not in read]
 
 
 def _one_output(options: Namespace) -> str:

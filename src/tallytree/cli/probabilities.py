@@ -112,7 +112,8 @@ def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
     if problem.constraint is not None or problem.objective is not None:
         raise ModelError(
             "probabilities are over all labellings, so constraints and objectives do not apply; "
-            "use --objective score to drop an objective, and --given instead of a constraint"
+            "use --objective score to drop an objective, and sample or marginals with --given instead of a "
+            "constraint"
         )
     with progress("probabilities", shown=shown(options)):
         return problem, problem.distribution(**budget(options))
