@@ -37,3 +37,20 @@ def some_looks(looks, most):
     """Return the first and the last looks, and some of all others."""
     ends = {*range(1, 9), *range(looks - 4, looks + 1)}
     return sorted(n for n in {*ends, *np.linspace(1, looks, most).astype(int).tolist()} if 1 <= n <= looks)
+
+
+def interrupt_often(make, work, check, most=40):
+    """Interrupt some work on what `make` returns at some of its looks, and check after each.
+
+    With several threads, others may have done everything before this one looks: then it is tried again.
+    """
+    happened = 0
+    for _ in range(50):
+        looks = looks_of(lambda: work(make()))
+        for look in some_looks(looks, most):
+            subject = make()
+            happened += interrupted(lambda: work(subject), look)  # noqa: B023
+            assert check(subject), f"after an interrupt at look {look} of {looks}"
+        if happened > 4:
+            return
+    raise AssertionError(f"it was interrupted {happened} times only")

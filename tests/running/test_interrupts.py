@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from interrupts import bits, interrupted, looks_of, some_looks
+from interrupts import bits, interrupt_often, interrupted, looks_of, some_looks
 from memory import little, rolled
 
 import tallytree as tt
@@ -25,15 +25,7 @@ def no_interrupt_is_left():
 def check_usable(make, ask, most=40):
     """Interrupt a question about an object again and again: it is answered afterwards as it was before."""
     expected, subject = bits(ask(make())), make()
-    happened = 0
-    for _ in range(50):  # with several threads, others may have done everything before this one looks
-        looks = looks_of(lambda: ask(subject))
-        for look in some_looks(looks, most):
-            happened += interrupted(lambda: ask(subject), look)
-            assert bits(ask(subject)) == expected, f"after an interrupt at look {look} of {looks}"
-        if happened > 4:
-            return
-    raise AssertionError(f"it was interrupted {happened} times only")
+    interrupt_often(lambda: subject, ask, lambda one: bits(ask(one)) == expected, most)
 
 
 # ---------------------------------------------------------------- what there is
@@ -208,13 +200,8 @@ def test_all_tables_of_a_rolling_run_can_be_asked_for_again(threads):
     def ask(run):
         return run.downward(np.zeros(len(run.values))), decoded(run)
 
-    expected, looks = bits(ask(rolling())), looks_of(lambda: ask(rolling(threads)))
-    happened = 0
-    for look in some_looks(looks, 40):
-        run = rolling(threads)
-        happened += interrupted(partial(ask, run), look)
-        assert bits(ask(run)) == expected
-    assert happened > 4
+    expected = bits(ask(rolling()))
+    interrupt_often(partial(rolling, threads), ask, lambda run: bits(ask(run)) == expected)
 
 
 MADE = {
@@ -238,12 +225,8 @@ MADE = {
 @pytest.mark.sanitize
 def test_a_run_that_was_interrupted_can_be_made_again(name):
     make = MADE[name]
-    expected, looks = bits(make().root()), looks_of(make)
-    happened = 0
-    for look in some_looks(looks, 30):
-        happened += interrupted(make, look)
-        assert bits(make().root()) == expected
-    assert happened > 4
+    expected = bits(make().root())
+    interrupt_often(lambda: make, lambda made: made(), lambda made: bits(made().root()) == expected, most=30)
 
 
 # ---------------------------------------------------------------- searches in order
