@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import models
 
 import tallytree as tt
-from tallytree.learning import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder
+from tallytree.learning import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, SequenceSVM
 from tallytree.testing import brute_force
 
 
@@ -75,3 +75,14 @@ def test_other_errors_of_a_batch_are_raised_as_they_are():
     model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)), states=["O", "B"])
     with pytest.raises(tt.ModelError, match=r"^where='b >= 1' reads statistics by name, but none are given"):
         BestDecoder().each([model], "b >= 1")
+
+
+def test_names_in_place_of_decoders_and_constraints_are_refused():
+    X, y = [[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]]
+    fitted = SequenceSVM().fit(X, y)
+    with pytest.raises(tt.ModelError, match=r"such as MaxExpected\('chunk-f1'\); got 'chunk-f2'"):
+        fitted.predict(X, decode="chunk-f2")
+    with pytest.raises(
+        tt.ModelError, match=r"such as tt.count\(state='B-NP'\) <= 2; got the string 'x <= 1'"
+    ):
+        fitted.predict(X, where="x <= 1")

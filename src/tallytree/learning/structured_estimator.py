@@ -208,6 +208,12 @@ class StructuredEstimator(RecipeEstimator):
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
+        if not hasattr(decoder, "each"):
+            raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {decode!r}")
+        if isinstance(where, str):
+            raise ModelError(
+                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got the string {where!r}"
+            )
         return self._predicted(X, decoder, where)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
