@@ -50,6 +50,7 @@ PyLossTable make_losses(Tables losses, const std::vector<std::int64_t> &low, boo
     require(table.low.size() == table.extent.size(), "a table of losses has one axis per statistic");
     table.slack = slack;
     table.margin = margin;
+    table.measure();
     return {std::make_shared<const LossTable>(std::move(table))};
 }
 

@@ -77,13 +77,14 @@ double ChainMessages::rest() {
 
 void ChainMessages::price_kinds(const Prices &prices) {
     const Index statistics = rows_.statistics, width = rows_.width;
-    std::fill(kind_prices_.begin(), kind_prices_.end(), 0.0);
-    for (Index k = 0; k < rows_.kinds(); k++)
-        for (Index p = 0; p < statistics; p++) {
-            const std::int32_t *counts = rows_.kind_counts.data() + (k * statistics + p) * width;
-            double *to = kind_prices_.data() + k * width;
-            for (Index s = 0; s < width; s++) to[s] += prices[p] * counts[s];
-        }
+    const std::int32_t *counts = rows_.kind_counts.data();
+    double *to = kind_prices_.data();
+    for (Index k = 0; k < rows_.kinds(); k++, to += width) {
+        for (Index s = 0; s < width; s++) to[s] = statistics ? prices[0] * counts[s] : 0.0;
+        for (Index p = 1; p < statistics; p++)
+            for (Index s = 0; s < width; s++) to[s] += prices[p] * counts[p * width + s];
+        counts += statistics * width;
+    }
 }
 
 void ChainMessages::price_links(const Prices &prices) {

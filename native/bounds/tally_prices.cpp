@@ -28,7 +28,7 @@ std::optional<Prices> TallySearch::slope(const Tally &tally) const {
 
 // First the prices at which need is flat around the best that was met; after that, where the bounds so far meet.
 std::optional<Prices> TallySearch::next_prices() {
-    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < largest_loss_));
+    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < asked_.largest));
     if (!bent && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
         followed_ = value_tally_;
         if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices) return wanted;
@@ -37,11 +37,11 @@ std::optional<Prices> TallySearch::next_prices() {
     return bracket();
 }
 
-std::optional<Prices> TallySearch::bundle() const {
+std::optional<Prices> TallySearch::bundle() {
     const Prices centre = passes_[best_].prices;
     if (!(spreads_[best_].budget > 0)) return {};
-    std::vector<double> values;
-    std::vector<Prices> slopes;
+    values_.clear();
+    slopes_.clear();
     double tau = 0;
     for (std::size_t i = 0; i < passes_.size(); i++) {
         Prices gap{};
@@ -50,13 +50,13 @@ std::optional<Prices> TallySearch::bundle() const {
             gap[p] = static_cast<double>(passes_[i].tally[p] - spreads_[i].tally[p]);
             value += gap[p] * (centre[p] - passes_[i].prices[p]);
         }
-        values.push_back(value);
-        slopes.push_back(gap);
+        values_.push_back(value);
+        slopes_.push_back(gap);
         if (i == best_) tau = spreads_[i].budget / std::max(inner(gap, gap), 1.0);
     }
-    const Prices move = proximal(values, slopes, tau);
+    const Prices move = proximal(values_, slopes_, tau);
     double model = kNegativeInfinity;
-    for (std::size_t i = 0; i < values.size(); i++) model = std::max(model, values[i] + inner(slopes[i], move));
+    for (std::size_t i = 0; i < values_.size(); i++) model = std::max(model, values_[i] + inner(slopes_[i], move));
     if (!(spreads_[best_].budget - model > kGain * spreads_[best_].budget)) return {};
     if (!(norm(move) > 1e-6 * scale_ / static_cast<double>(messages_.rows().length))) return {};
     return plus(centre, move);

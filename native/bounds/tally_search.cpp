@@ -12,9 +12,9 @@ constexpr std::size_t kMostCandidates = 64;
 constexpr double kFew = 4, kFewOfNeighbours = 8;
 constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
-template <class T>
-void grow(std::vector<T> &list, std::size_t size) {
-    if (list.size() < size) list.resize(size);
+template <class List>
+void grow(List &list, Index size) {
+    if (static_cast<Index>(list.size()) < size) list.resize(size);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ bool TallySearch::begin(const LossBox &asked) {
         box_.low[p] = std::max(box_.low[p], asked.low[p]);
         box_.high[p] = std::min(box_.high[p], asked.low[p] + asked.extent[p] - 1);
     }
-    if (box_.empty() || box_.tallies() > 1e8) return false;
+    if (!asked.regular || box_.empty() || box_.tallies() > 1e8) return false;
     passes_.clear();
     candidates_.clear();
     value_tally_.reset();
@@ -42,75 +42,57 @@ bool TallySearch::begin(const LossBox &asked) {
     before_ = kInfinity;
     stalled_ = 0;
     value_ = asked.slack ? 0 : kNegativeInfinity;
-    work_ = largest_loss_ = 0;
+    work_ = 0;
     double largest = 0;
     for (const auto &share : messages_.rows().shares) largest += share.largest;
     scale_ = std::max(0.3 * largest / static_cast<double>(messages_.rows().length), 1e-300);
-    return fill();
+    return true;
 }
 
-// All tallies live at first; those without loss have no say under slack scaling (see `settle_lossless`). False where a
-// loss is not what there is a search for.
-bool TallySearch::fill() {
-    const auto size = static_cast<std::size_t>(box_.tallies());
-    for (auto *list : {&loss_, &bound_, &need_, &paid_}) grow(*list, size);
-    grow(left_, size);
+// The tallies that live after the first pass; those without loss have no say under slack scaling (see
+// `settle_lossless`).
+void TallySearch::fill(const Pass &pass) {
+    const Index size = round_up(static_cast<Index>(box_.tallies()));
+    for (auto *list : {&weight_, &bound_, &need_, &over_}) grow(*list, size);
     for (Index p = 0; p <= last_; p++) grow(count_[p], size);
-    std::fill_n(bound_.begin(), size, kInfinity);
-    living_ = 0;
-    bool fine = true;
+    grow(numbers_, size + kLanes);
+    listed_ = 0;
     Tally at = box_.low, end = box_.high;
     end[last_] = box_.low[last_];
+    const double most = pass.most + 2 * tolerance(pass);
     for (at[0] = box_.low[0]; at[0] <= end[0]; at[0]++)
         for (at[1] = box_.low[1]; at[1] <= end[1]; at[1]++)
-            for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++) fine &= fill_line(at);
-    stale_ = true;
-    return fine && largest_loss_ < kInfinity;
+            for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++)
+                fill_line(at, most - paid(pass.prices, at), pass.prices[last_]);
+    living_ = listed_;
+    find_needs();
 }
 
-// The tallies from one on along the last statistic.
-bool TallySearch::fill_line(const Tally &from) {
-    const Index extent = box_.extent(last_);
+// The tallies from one on along the last statistic that may reach the value, by a test that does not divide. The first
+// of them scores `most` at most, and each further one pays the price.
+void TallySearch::fill_line(const Tally &from, double most, double price) {
     const double *losses = &loss_at(from);
-    double *loss = loss_.data() + living_, *counted = count_[last_].data() + living_;
+    const Index many = kernels_.reach(
+        {box_.extent(last_), losses, most - asked_.truth, price, asked_.margin, value_, asked_.slack}, numbers_.data());
+    const std::int32_t *numbers = numbers_.data();
+    const double *weights = asked_.slack ? asked_.inverses + (losses - asked_.losses) : losses;
+    double *weight = weight_.data() + listed_, *bound = bound_.data() + listed_,
+           *counted = count_[last_].data() + listed_;
     const auto first = static_cast<double>(from[last_]);
-    for (Index i = 0; i < extent; i++) loss[i] = losses[i];
-    for (Index i = 0; i < extent; i++) counted[i] = first + static_cast<double>(static_cast<std::int32_t>(i));
-    for (Index p = 0; p < last_; p++)
-        std::fill_n(count_[p].begin() + static_cast<Index>(living_), extent, static_cast<double>(from[p]));
-    // Two at a time, which the compiler makes one of; differences are 0 where all are numbers.
-    double largest[2] = {largest_loss_, 0}, lowest[2] = {kInfinity, kInfinity}, differences[2] = {0, 0};
-    const auto take = [&](Index i, Index lane) {
-        const double x = losses[i], size = std::abs(x);
-        largest[lane] = size > largest[lane] ? size : largest[lane];
-        lowest[lane] = x < lowest[lane] ? x : lowest[lane];
-        differences[lane] += x - x;
-    };
-    for (Index i = 0; i + 1 < extent; i += 2) {
-        take(i, 0);
-        take(i + 1, 1);
+    for (Index i = 0; i < many; i++) weight[i] = weights[numbers[i]];
+    for (Index i = 0; i < many; i++) {
+        counted[i] = first + numbers[i];
+        bound[i] = most - price * numbers[i];
     }
-    if (extent % 2) take(extent - 1, 0);
-    largest_loss_ = std::max(largest[0], largest[1]);
-    const double least = std::min(lowest[0], lowest[1]);
-    const bool numbers = differences[0] + differences[1] == 0;
-    if (!asked_.slack || least > 0) {
-        living_ += static_cast<std::size_t>(extent);
-        return numbers;
-    }
-    for (Index i = 0; i < extent; i++) {  // all of them have the same counts but the last
-        loss_[living_] = losses[i];
-        count_[last_][living_] = first + static_cast<double>(i);
-        living_ += losses[i] > 0 ? 1 : 0;
-    }
-    return numbers && least >= 0;
+    for (Index p = 0; p < last_; p++) std::fill_n(count_[p].begin() + listed_, many, static_cast<double>(from[p]));
+    listed_ += many;
 }
 
 // ---- tallies -------------------------------------------------------------------------------------------------------
 
 double TallySearch::tolerance(const Pass &pass) const {
     const double met = value_ == kNegativeInfinity ? 0 : std::abs(value_);
-    const double known = met + std::abs(asked_.truth) + asked_.margin * (1 + largest_loss_);
+    const double known = met + std::abs(asked_.truth) + asked_.margin * (1 + asked_.largest);
     return 2 * pass.tolerance + 16 * kUnit * known;
 }
 
@@ -124,77 +106,75 @@ void TallySearch::meet(double score, const Tally &tally, double slack) {
     stale_ = true;
 }
 
-// Lowers the bounds of all tallies, and buries those that are left behind: without a branch for each, which could not
-// be foreseen.
-void TallySearch::cut(const Pass &pass) {
-    const double most = pass.most + tolerance(pass);
-    const std::size_t size = living_;
-    if (stale_) find_needs();
-    double *bound = bound_.data(), *paid = paid_.data();
-    const double *need = need_.data();
-    for (Index p = 0; p <= last_; p++) {
-        const double price = pass.prices[p], *counts = count_[p].data();
-        if (p == 0)
-            for (std::size_t i = 0; i < size; i++) paid[i] = price * counts[i];
-        else
-            for (std::size_t i = 0; i < size; i++) paid[i] += price * counts[i];
-    }
-    for (std::size_t i = 0; i < size; i++) {
-        const double here = most - paid[i];
-        bound[i] = here < bound[i] ? here : bound[i];
-    }
-    std::int32_t *left = left_.data();
-    std::size_t many = 0;
-    for (std::size_t i = 0; i < size; i++) {
-        left[many] = static_cast<std::int32_t>(i);
-        many += bound[i] >= need[i] ? 1 : 0;
-    }
-    living_ = many;
-    if (many == size) return;
-    const auto gather = [&](std::vector<double> &list) {
-        double *x = list.data();
-        for (std::size_t i = 0; i < many; i++) x[i] = x[left[i]];
-    };
-    for (auto *list : {&loss_, &bound_, &need_}) gather(*list);
-    for (Index p = 0; p <= last_; p++) gather(count_[p]);
+TallyLists TallySearch::lists(const Pass &pass, double most) {
+    return {listed_, asked_.statistics, pass.prices.data(),
+            most,    need_.data(),      {count_[0].data(), count_[1].data(), count_[2].data()}};
 }
 
+// Lowers the bounds of all tallies.
+void TallySearch::cut(const Pass &pass) {
+    if (stale_) find_needs();
+    living_ = kernels_.cut(lists(pass, pass.most + tolerance(pass)), bound_.data());
+    if (4 * living_ < listed_) bury();
+}
+
+// Takes the dead out of the lists.
+void TallySearch::bury() {
+    Index many = 0;
+    for (Index i = 0; i < listed_; i++) {  // without a branch for each, which could not be foreseen
+        numbers_[many] = static_cast<std::int32_t>(i);
+        many += need_[i] < kInfinity ? 1 : 0;
+    }
+    const auto gather = [&](LinedUp &list) {
+        for (Index i = 0; i < many; i++) list[i] = list[numbers_[i]];
+    };
+    for (auto *list : {&weight_, &bound_, &need_}) gather(*list);
+    for (Index p = 0; p <= last_; p++) gather(count_[p]);
+    listed_ = many;
+    renewed_ = true;
+}
+
+// The dead need more than what they score at most whatever the value, which only grows: `cut` tells.
 void TallySearch::find_needs() {
     stale_ = false;
+    renewed_ = true;
     double *need = need_.data();
-    const double *loss = loss_.data(), value = value_, margin = asked_.margin, truth = asked_.truth;
+    const double *weight = weight_.data(), value = value_, margin = asked_.margin, truth = asked_.truth;
     if (asked_.slack)  // all of them have a loss
-        for (std::size_t i = 0; i < living_; i++) need[i] = value / loss[i] - margin + truth;
+        for (Index i = 0; i < listed_; i++) need[i] = value * weight[i] - margin + truth;
     else
-        for (std::size_t i = 0; i < living_; i++) need[i] = value - margin * loss[i] + truth;
+        for (Index i = 0; i < listed_; i++) need[i] = value - margin * weight[i] + truth;
 }
 
 // Among tallies that need as much the one that is nearest to the best labelling: at prices 0 there are many.
-TallySearch::Spread TallySearch::spread(const Pass &pass) const {
-    Spread found;
-    std::size_t at = 0;
-    const auto distance = [&](std::size_t i) {
-        double sum = 0;
-        for (Index p = 0; p <= last_; p++) sum += std::abs(count_[p][i] - static_cast<double>(pass.tally[p]));
-        return sum;
-    };
-    for (std::size_t i = 0; i < living_; i++) {
-        double left = pass.most - need_[i];
-        for (Index p = 0; p <= last_; p++) left -= pass.prices[p] * count_[p][i];
-        if (left < found.budget || (left == found.budget && distance(i) >= distance(at))) continue;
-        found.budget = left;
-        at = i;
+TallySearch::Spread TallySearch::spread(const Pass &pass) {
+    if (living_ == 0) return {};
+    const Index many = kernels_.farthest(lists(pass, pass.most), over_.data(), numbers_.data());
+    Index at = 0;
+    double nearest = kInfinity;
+    for (Index i = 0; i < many && many > 1; i++) {
+        double distance = 0;
+        for (Index p = 0; p <= last_; p++)
+            distance += std::abs(count_[p][numbers_[i]] - static_cast<double>(pass.tally[p]));
+        at = distance < nearest ? i : at;
+        nearest = std::min(nearest, distance);
     }
-    for (Index p = 0; p <= last_ && living_ > 0; p++) found.tally[p] = static_cast<Index>(count_[p][at]);
+    at = numbers_[at];
+    Spread found{over_[at], {}, at};
+    for (Index p = 0; p <= last_; p++) found.tally[p] = static_cast<Index>(count_[p][at]);
     return found;
 }
 
+// A spread stays what it is as long as its tally lives and needs what it did.
 void TallySearch::spread_all() {
-    spreads_.clear();
+    const auto known = renewed_ ? 0 : spreads_.size();
+    renewed_ = false;
+    spreads_.resize(passes_.size());
     best_ = 0;
-    for (const Pass &one : passes_) {
-        spreads_.push_back(spread(one));
-        if (spreads_.back().budget < spreads_[best_].budget) best_ = spreads_.size() - 1;
+    for (std::size_t i = 0; i < passes_.size(); i++) {
+        const bool holds = i < known && spreads_[i].number >= 0 && need_[spreads_[i].number] < kInfinity;
+        if (!holds) spreads_[i] = spread(passes_[i]);
+        if (spreads_[i].budget < spreads_[best_].budget) best_ = i;
     }
 }
 
@@ -206,7 +186,8 @@ void TallySearch::pass(const Prices &prices) {
     work_ += static_cast<double>(rows.length * rows.states * rows.width) * (rows.neighbours_count() ? 3 : 1);
     if (found.most == kNegativeInfinity) return;
     meet(found.most - paid(prices, found.tally), found.tally, 2 * tolerance(found));
-    cut(found);
+    if (passes_.size() == 1) fill(found);
+    else cut(found);
 }
 
 bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter) {
@@ -299,7 +280,7 @@ bool TallySearch::keep_candidates(const Pass &at) {
         });
     }
     if (!inside || candidates_.size() > kMostCandidates) return false;
-    if (!candidates_.empty()) return best > (asked_.slack ? 4 * slack * largest_loss_ : kNegativeInfinity);
+    if (!candidates_.empty()) return best > (asked_.slack ? 4 * slack * asked_.largest : kNegativeInfinity);
     return asked_.slack && settle_lossless();
 }
 

@@ -15,11 +15,13 @@ namespace tallytree::bounds {
 
 // Losses over a box of tallies, the last statistic fastest, and how they go together with scores.
 struct LossBox {
-    const double *losses;
-    Tally low{}, extent{};  // of the table
+    const double *losses, *inverses;  // inverses: under slack scaling
+    Tally low{}, extent{};            // of the table
     Index statistics;
     bool slack;
     double margin, truth;
+    double largest;  // of the losses, in size
+    bool regular;    // whether all losses are numbers, none of them below 0 under slack scaling
 
     double value(double loss, double score) const {
         return slack ? loss * (margin + (score - truth)) : margin * loss + (score - truth);
@@ -28,7 +30,7 @@ struct LossBox {
 
 class TallySearch {
   public:
-    explicit TallySearch(ChainMessages &messages) : messages_(messages) {}
+    TallySearch(ChainMessages &messages, const TallyKernels &kernels) : messages_(messages), kernels_(kernels) {}
 
     struct Candidate {
         Tally tally;
@@ -55,11 +57,12 @@ class TallySearch {
     struct Spread {  // a budget, and the living tally that needs it
         double budget = kNegativeInfinity;
         Tally tally{};
+        Index number = -1;  // of the tally, in the lists
     };
 
     bool begin(const LossBox &asked);
-    bool fill();
-    bool fill_line(const Tally &from);
+    void fill(const Pass &pass);
+    void fill_line(const Tally &from, double most, double price);
     void find_needs();
     double need_of(double loss) const {
         if (!asked_.slack) return value_ - asked_.margin * loss + asked_.truth;
@@ -68,11 +71,13 @@ class TallySearch {
     void pass(const Prices &prices);
     void meet(double score, const Tally &tally, double slack);
     void cut(const Pass &pass);
-    Spread spread(const Pass &pass) const;
+    void bury();
+    TallyLists lists(const Pass &pass, double most);
+    Spread spread(const Pass &pass);
     void spread_all();
     std::optional<Prices> slope(const Tally &tally) const;
     std::optional<Prices> next_prices();
-    std::optional<Prices> bundle() const;
+    std::optional<Prices> bundle();
     std::optional<Prices> bracket();
     bool look(double most_work);
     bool peek(double budget, double most_work);
@@ -85,20 +90,22 @@ class TallySearch {
     const double &loss_at(const Tally &tally) const;
 
     ChainMessages &messages_;
+    const TallyKernels &kernels_;
     LossBox asked_{};
     Box box_;         // the tallies that there can be
     Index last_ = 0;  // the last statistic
     Meter *meter_ = nullptr;
     double most_work_ = 0, most_band_ = 0, work_ = 0, scale_ = 1, off_ = 0;
-    double value_ = kNegativeInfinity, largest_loss_ = 0;
+    double value_ = kNegativeInfinity;
     std::optional<Tally> value_tally_, followed_;  // of the value; whose slope was followed
-    // The tallies that live, so many at the beginning of each list: their losses, the most that they score by the
-    // passes so far, the least that will do, and what they count.
-    std::size_t living_ = 0;
-    std::vector<double> loss_, bound_, need_, paid_;
-    std::vector<std::int32_t> left_;  // which of them go on living
-    std::array<std::vector<double>, kMostStatistics> count_;
-    bool cold_ = true;  // there were no prices to start from
+    // The tallies that live, and some that have died, at the beginning of each list: their losses, or the inverses of
+    // these, the most that they score by the passes so far, the least that will do (inf for the dead), and what they
+    // count.
+    Index listed_ = 0, living_ = 0;
+    LinedUp weight_, bound_, need_, over_;
+    std::array<LinedUp, kMostStatistics> count_;
+    std::vector<std::int32_t> numbers_;  // of some of them
+    bool cold_ = true;                   // there were no prices to start from
     // The tally that prices favoured last, how much, and how often the budget has hardly changed since.
     std::optional<Tally> bracketed_;
     double reach_ = 0, before_ = 0;
@@ -107,7 +114,10 @@ class TallySearch {
     bool stale_ = false;  // a larger value has been met since needs were computed
     std::vector<Pass> passes_;
     std::vector<Spread> spreads_;  // of the passes
-    std::size_t best_ = 0;         // the pass of the least budget
+    bool renewed_ = true;          // needs, or the numbers of tallies, are not those of the spreads
+    std::vector<double> values_;   // of the cuts of a bundle, and their slopes
+    std::vector<Prices> slopes_;
+    std::size_t best_ = 0;  // the pass of the least budget
     Prices prices_{};
     std::vector<Candidate> candidates_;
 };

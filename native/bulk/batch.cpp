@@ -227,7 +227,7 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
     const Work work = [&](Worker &worker, Index i) {
         Workspace &space = workspaces[worker.number];
         auto &search = searches[worker.number];
-        if (!search) search = std::make_unique<SentenceSearch>(kernels->chains);
+        if (!search) search = std::make_unique<SentenceSearch>(*kernels);
         ItemSolver solver(*this, i, space, worker.poll);
         const double share = memory_limit_ / static_cast<double>(threads);
         const bool found = decoding.wanted && solver.solve_by_bounds(*search, gate, answers[i]);

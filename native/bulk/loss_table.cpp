@@ -1,6 +1,7 @@
 #include "bulk/loss_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tables/root.h"
 
@@ -25,6 +26,19 @@ std::vector<Index> TallyGrid::tally(Index place) const {
     std::vector<Index> tally(low);
     for (std::size_t i = low.size(); i-- > 0; place /= extent[i]) tally[i] += place % extent[i];
     return tally;
+}
+
+void LossTable::measure() {
+    regular = true;
+    largest = 0;
+    inverses.clear();
+    for (const double loss : losses) {
+        regular &= std::isfinite(loss);
+        largest = std::max(largest, std::abs(loss));
+        if (!slack) continue;
+        inverses.push_back(loss > 0 ? 1 / loss : 0.0);
+        regular &= loss >= 0 && std::isfinite(inverses.back());
+    }
 }
 
 namespace {

@@ -18,6 +18,12 @@ struct LossTable : TallyGrid {
     std::vector<double> losses;  // of the tallies of the box
     bool slack = false;          // loss * (margin + difference), else margin * loss + difference
     double margin = 1;
+    std::vector<double> inverses;  // of the losses, where differences are scaled
+    double largest = 0;            // of the losses, in size
+    bool regular = false;          // whether all are numbers, and none is below 0 where differences are scaled
+
+    // To be called once the losses are there.
+    void measure();
 
     // A cell of a run's last table; places in the table of losses are ordered as tallies are.
     struct Choice {

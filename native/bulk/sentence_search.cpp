@@ -12,22 +12,6 @@ namespace {
 
 constexpr Index kMostKinds = 2048;
 
-// Two numbers at a time: the compiler makes one instruction of both.
-double largest_of(const double *values, Index size) {
-    double largest[2] = {0, 0};
-    const auto take = [&](Index i, Index lane) {
-        const double x = std::abs(values[i]), finite = x < bounds::kInfinity ? x : 0.0;
-        largest[lane] = finite > largest[lane] ? finite : largest[lane];
-    };
-    Index i = 0;
-    for (; i + 1 < size; i += 2) {
-        take(i, 0);
-        take(i + 1, 1);
-    }
-    if (i < size) take(i, 0);
-    return std::max(largest[0], largest[1]);
-}
-
 // Whether rows of some width begin with those of a table, bit by bit.
 bool same_rows(const double *rows, Index width, const double *table, Index states) {
     for (Index s = 0; s < states; s++)
@@ -69,8 +53,16 @@ bool SentenceSearch::run(const Sentence &sentence, double truth_score, double *p
     load(sentence);
     messages_.begin();
     const LossTable &table = sentence.losses;
-    bounds::LossBox asked{table.losses.data(), {},           {},         sentence.truth.tables().statistics,
-                          table.slack,         table.margin, truth_score};
+    bounds::LossBox asked{table.losses.data(),
+                          table.inverses.data(),
+                          {},
+                          {},
+                          sentence.truth.tables().statistics,
+                          table.slack,
+                          table.margin,
+                          truth_score,
+                          table.largest,
+                          table.regular};
     std::copy(table.low.begin(), table.low.end(), asked.low.begin());
     std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());
     std::optional<bounds::Prices> start;
@@ -97,12 +89,23 @@ void SentenceSearch::load(const Sentence &sentence) {
     for (Index m = 0; m < size; m++) {
         double *row = m == 0 ? rows.first.data() : rows.late + (m - 1) * rows.width;
         sentence.truth.put_scores(sentence.scores[0], m, row);
-        ChainRows::Share &share = rows.shares[m / bounds::kStretch];
-        share.largest += largest_of(row, rows.states);
-        share.roundings += 10 + 2 * static_cast<double>(rows.statistics);
         rows.variable[m] = static_cast<std::int32_t>(m);
     }
+    measure();
     load_kinds(sentence);
+}
+
+// What the scores of the positions add to messages, and how often that is rounded.
+void SentenceSearch::measure() {
+    ChainRows &rows = messages_.rows();
+    const auto sizes = messages_.kernels().sizes;
+    rows.shares[0].largest += sizes(rows.first.data(), 1, rows.width, rows.states);
+    for (Index t = 0; t < rows.length; t += bounds::kStretch) {
+        ChainRows::Share &share = rows.shares[t / bounds::kStretch];
+        const Index count = std::min(bounds::kStretch, rows.length - t);
+        share.largest += sizes(rows.late + t * rows.width, count, rows.width, rows.states);
+        share.roundings = static_cast<double>(count * (10 + 2 * rows.statistics));
+    }
 }
 
 const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index states, Index slot) {
@@ -114,7 +117,7 @@ const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index
     made.from = table;
     if (alike && same_rows(made.forward.data(), width, table, states)) return made;  // as a rule: each model has a copy
     made.states = states;
-    made.largest = largest_of(table, states * states);
+    made.largest = messages_.kernels().sizes(table, 1, states * states, states * states);
     made.forward.assign(states * width, kNegativeInfinity);
     made.backward.assign(states * width, kNegativeInfinity);
     for (Index s = 0; s < states; s++)
@@ -190,7 +193,7 @@ std::int32_t SentenceSearch::neighbours(const Sentence &sentence, Index m) {
     const Index states = tables_->states, width = round_up(states);
     made.scores.assign(states * width, kNegativeInfinity);
     sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
-    made.largest = largest_of(made.scores.data(), states * width);
+    made.largest = messages_.kernels().sizes(made.scores.data(), 1, states * width, states * width);
     held_ += static_cast<double>(sizeof(Neighbours) + 8 * states * width);
     return number;
 }

@@ -18,7 +18,8 @@ struct Sentence {
 
 class alignas(64) SentenceSearch {
   public:
-    explicit SentenceSearch(const ChainKernels &kernels) : messages_(kernels), search_(messages_) {}
+    explicit SentenceSearch(const MaxPlusKernels &kernels)
+        : messages_(kernels.chains), search_(messages_, kernels.tallies) {}
     SentenceSearch(const SentenceSearch &) = delete;
 
     // Whether scores and statistics are those of a chain, each variable and each with the next one in order, with so
@@ -41,13 +42,14 @@ class alignas(64) SentenceSearch {
 
   private:
     void load(const Sentence &sentence);
+    void measure();
     void load_links(const Sentence &sentence);
     void load_neighbours(const Sentence &sentence);
     void load_kinds(const Sentence &sentence);
     std::int32_t neighbours(const Sentence &sentence, Index m);
     const double *end_table();
     struct Links {  // of labels, in rows
-        std::vector<double> forward, backward;
+        LinedUp forward, backward;
         const double *from = nullptr;
         Index states = 0;
         double largest = 0;
@@ -58,12 +60,12 @@ class alignas(64) SentenceSearch {
     bounds::TallySearch search_;
     double largest_ = 0;       // of all sentences so far
     std::deque<Links> links_;  // of each position, or of all
-    std::vector<double> end_, back_end_;
+    LinedUp end_, back_end_;
     // By two kinds, for one set of tables and one table of scores of neighbouring labels.
     const TruthTables *tables_ = nullptr;
     const double *of_labels_ = nullptr;
     struct Neighbours {
-        std::vector<double> scores;
+        LinedUp scores;
         double largest = 0;
         std::int32_t local = -1;  // its number in the chain at hand
     };

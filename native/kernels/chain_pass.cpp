@@ -69,30 +69,40 @@ void pass_few(const ChainStretch &c) {
 }
 
 // Rows of 8·B numbers stay in registers.
-template <int B>
+template <int STATES>
 void pass_rows(const ChainStretch &c) {
-    constexpr int K = 8 * B / W;
+    constexpr int B = (STATES + 7) / 8, K = 8 * B / W;
     const Int width = 8 * B;
+    Vector message[K];
+    for (int k = 0; k < K; k++) message[k] = load(c.message + k * W);
     for (Int t = 0; t < c.count; t++) {
         Real *row = c.priced + t * width;
-        for (int k = 0; k < K; k++) price(c, t, k * W, row);
-        const Real *link = c.links[t], *late = c.late + t * c.late_stride;
+        const Real *link = c.links[t], *late = c.late + t * c.late_stride, *prices = c.prices + c.kinds[t] * width;
+        for (int k = 0; k < K; k++) store(row + k * W, message[k] + load(prices + k * W));
         Vector even[K], odd[K];
         for (int k = 0; k < K; k++) even[k] = odd[k] = nothing();
-        Int s = 0;
-        for (; s + 1 < c.states; s += 2, link += 2 * width) {
+#pragma GCC unroll 12
+        for (int s = 0; s + 1 < STATES; s += 2, link += 2 * width) {
             const Vector x = splat(row[s]), y = splat(row[s + 1]);
             for (int k = 0; k < K; k++) {
                 even[k] = max(even[k], x + load(link + k * W));
                 odd[k] = max(odd[k], y + load(link + width + k * W));
             }
         }
-        if (s < c.states) {
-            const Vector x = splat(row[s]);
+        if constexpr (STATES % 2) {
+            const Vector x = splat(row[STATES - 1]);
             for (int k = 0; k < K; k++) even[k] = max(even[k], x + load(link + k * W));
         }
-        for (int k = 0; k < K; k++) store(c.message + k * W, max(even[k], odd[k]) + load(late + k * W));
+        for (int k = 0; k < K; k++) message[k] = max(even[k], odd[k]) + load(late + k * W);
     }
+    for (int k = 0; k < K; k++) store(c.message + k * W, message[k]);
+}
+
+template <int STATES = 9>
+void pass_some(const ChainStretch &c) {
+    if constexpr (STATES < 24)
+        if (c.states > STATES) return pass_some<STATES + 1>(c);
+    pass_rows<STATES>(c);
 }
 
 // Any width, 8 numbers at a time.
@@ -119,9 +129,8 @@ void pass(const ChainStretch &c) {
         case 8:
             return pass_few(c);
         case 16:
-            return pass_rows<2>(c);
         case 24:
-            return pass_rows<3>(c);
+            return pass_some(c);
         default:
             return pass_any(c);
     }
@@ -192,7 +201,9 @@ void back_rows(const ChainBack &c) {
             const Bytes bytes = __builtin_convertvector(sums[k] == most, Bytes);
             __builtin_memcpy(&equal, &bytes, W);
             const Int first = k * W + __builtin_ctzll(equal | std::uint64_t{1} << 63) / 8;
-            found = equal ? first : found;
+            Int there = -static_cast<Int>(equal != 0);
+            HIDE(there);  // or the compiler makes a branch of it
+            found ^= (found ^ first) & there;
         }
         return found;
     });

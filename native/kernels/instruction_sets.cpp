@@ -13,6 +13,7 @@ namespace tallytree {
     extern const SumProductKernels sum_products; \
     extern const ChainKernels chains;            \
     extern const MatrixKernels matrices;         \
+    extern const TallyKernels tallies;           \
     }
 TALLYTREE_DECLARE(baseline)
 #ifdef TALLYTREE_X86_64
@@ -27,13 +28,13 @@ const MaxPlusKernels *maxplus_kernels(const char *name) {
     };
     static const Candidate candidates[] = {
 #ifdef TALLYTREE_X86_64
-        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products, v4::chains, v4::matrices},
+        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products, v4::chains, v4::matrices, v4::tallies},
          __builtin_cpu_supports("x86-64-v4") != 0},
-        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products, v3::chains, v3::matrices},
+        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products, v3::chains, v3::matrices, v3::tallies},
          __builtin_cpu_supports("x86-64-v3") != 0},
 #endif
         {{baseline::doubles, baseline::sums, "baseline", baseline::floats, baseline::sum_products, baseline::chains,
-          baseline::matrices},
+          baseline::matrices, baseline::tallies},
          true},
     };
     for (const auto &c : candidates)

@@ -6,6 +6,7 @@
 #include "kernels/chain_pass.h"
 #include "kernels/matrices.h"
 #include "kernels/sumproduct.h"
+#include "kernels/tally_lists.h"
 
 namespace tallytree {
 
@@ -100,6 +101,7 @@ struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     SumProductKernels products;
     ChainKernels chains;
     MatrixKernels matrices;
+    TallyKernels tallies;
 
     template <class Real>
     const KernelsOf<Real> &of() const {
