@@ -21,8 +21,10 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, SMALL, Chains, address
 from tallytree.torch.gpu.structures import Padded
 
-_THREADS = {torch.float32: 768, torch.float64: 1024}
-"""Threads per multiprocessor; in float64 more than run at once, so that blocks end about together."""
+_THREADS = 1024
+"""Threads per multiprocessor; for sums more than run at once, so that blocks end about together."""
+_WIDE = 160
+"""Columns of a position, on average, from which a search takes more threads."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -116,7 +118,8 @@ class Run:
             The tables of one sentence do not fit.
         """
         device = self.chains.device
-        most = min(self.chains.shape[0], _THREADS[self.real] // self.threads * compiling.processors(device))
+        at_once = _THREADS // 2 if self.most and self.real == torch.float64 else _THREADS
+        most = min(self.chains.shape[0], at_once // self.threads * compiling.processors(device))
         if most * self.block_bytes <= compiling.plenty(device):
             return most
         room = compiling.room(device)
@@ -130,14 +133,18 @@ class Run:
 
     @cached_property
     def threads(self) -> int:
-        """Threads per block, which processes one sentence at a time: about one per tally, within limits.
+        """Threads per block, which processes one sentence at a time: about one per column, within limits.
 
         For few sentences, blocks are larger, so that the device is not idle.
         """
         if self.tallies.count <= 64:
             return 32
         few = self.chains.shape[0] <= compiling.processors(self.chains.device)
-        threads = 128 if not few else 512 if self.most else 256
+        if few:
+            threads = 512 if self.most else 256
+        else:
+            wide = self.tallies.columns > _WIDE * self.chains.shape[1]
+            threads = 256 if self.most and wide and self.tallies.chunks is None else 128
         room = compiling.block_memory(self.chains.device) - self.block_memory
         while threads > 32 and not self.most and self._staged(threads) > room:
             threads //= 2
@@ -195,7 +202,8 @@ class Run:
         """The shared memory of a block."""
         real = _REAL[self.real]
         exceptions = self.tallies.exceptions * (24 + 2 * real)
-        return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + 4 * self.padded + 16
+        integers = 4 * (self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
+        return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + integers + 16
 
     def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
         """Launch a kernel with the batch and what is asked about it."""

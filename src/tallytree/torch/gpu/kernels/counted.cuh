@@ -47,6 +47,10 @@ struct Box {  // columns in use: the first `width` cells of the first `lines` li
     __device__ int column(int line, int within) const { return holds(line, within) ? line * width + within : -1; }
 };
 
+struct Shift {  // of a column: by lines, and within the line; -1 lines: there is none
+    int lines, within;
+};
+
 struct Sentence {
     const Batch *batch;
     const SCORE *nodes;
@@ -62,9 +66,18 @@ struct Sentence {
     __device__ const SCORE *step(int t) const {
         return step_weights(batch->given.weights, batch->given.shared, number, t, batch->given.positions);
     }
-    __device__ int shift(int t, int s) const {
-        int row = rows ? int(rows[t]) : CHUNKS ? 0 : t;
-        return shifts[(unsigned(row) < unsigned(batch->row_count) ? row : 0) * C + s];  // others are an error, told elsewhere
+    // The row of shifts of a position, or 0 if there is no such position.
+    __device__ int place(int t) const {
+        if (unsigned(t) >= unsigned(length)) return 0;
+        return rows ? int(rows[t]) : CHUNKS ? 0 : t;
+    }
+    __device__ int shift_at(int place, int s) const {  // places that are none are an error, told elsewhere
+        return shifts[(unsigned(place) < unsigned(batch->row_count) ? place : 0) * C + s];
+    }
+    __device__ int shift(int t, int s) const { return shift_at(place(t), s); }
+    __device__ Shift split(int shift) const {
+        int lines = shift < 0 ? -1 : shift / batch->line;
+        return {lines, shift - lines * batch->line};
     }
     __device__ REAL node(int t, int s) const { return real(nodes[t * C + s]); }
 
@@ -75,6 +88,12 @@ struct Sentence {
         for (int row = C; row < kRows; row++)
             if (label(t, row) == s) return row;
         return s;
+    }
+    // The state whose ordinary steps lead to a row, or -1.
+    __device__ int leading(int t, int row) const {
+        if (!CHUNKS) return row;
+        int state = row < C || begins(t) ? label(t, row) : -1;
+        return state < 0 || (begins(t) ? agreeing(t, state) : state) != row ? -1 : state;
     }
     __device__ bool continues(int s, int to) const { return batch->goes_on[s * ((C + 31) / 32) + to / 32] >> to % 32 & 1; }
 };
@@ -115,11 +134,16 @@ struct Work {  // shared memory of a block: the weights of a step and their larg
     REAL *weights, *gains, *most;
     Exception *exceptions;
     int *places;
+    Shift *shifts;  // what the state adds whose ordinary steps lead to a row, at two positions in turns
+    int *listed;    // how many exceptions there are, of as many as there can be
     int exception_count;
 
     __device__ Work(unsigned char *memory, int pair_count)
         : weights(reinterpret_cast<REAL *>(memory)), gains(weights + C * kPadded), most(gains + kPadded),
           exceptions(reinterpret_cast<Exception *>(most + 4)), exception_count(CHUNKS ? pair_count + CHUNKS * C : 0) {
         places = reinterpret_cast<int *>(exceptions + exception_count);
+        shifts = reinterpret_cast<Shift *>(places + kPadded);
+        listed = reinterpret_cast<int *>(shifts + 2 * kRows);
     }
+    __device__ Shift &shift(int t, int row) const { return shifts[t % 2 * kRows + row]; }
 };

@@ -24,32 +24,57 @@ __device__ void load_weights(const Sentence &x, int t, Work &work) {
     if (threadIdx.x == 0) *work.most = most;
 }
 
-__device__ inline void load_states(const Sentence &x, int t, Work &work) {
-    Box box = x.box(t);
-    for (int to = threadIdx.x; to < C; to += blockDim.x) {
-        int row = CHUNKS && x.begins(t) ? x.agreeing(t, to) : to, shift = x.shift(t, to), line = x.batch->line;
-        work.places[to] = row * box.size() + shift / line * box.width + shift % line;
-        work.gains[to] = x.node(t, to);
+struct State {  // what ordinary steps into a row add at a position, read before it is needed
+    int to = -1, shift = -1;
+    REAL gain = 0;
+
+    State() = default;
+    __device__ State(const Sentence &x, int t, int place, int row) {
+        if (t >= x.length || row >= kRows) return;
+        to = x.leading(t, row);
+        if (to >= 0) shift = x.shift_at(place, to), gain = x.node(t, to);
     }
+    __device__ void put(const Sentence &x, int t, int row, Work &work) const {
+        Shift its = x.split(shift);
+        Box box = x.box(t);
+        work.shift(t, row) = its;
+        if (to < 0) return;
+        work.places[to] = row * box.size() + its.lines * box.width + its.within;
+        work.gains[to] = gain;
+    }
+};
+
+// `own`: that of the thread's own row, the first one that it takes.
+__device__ inline void load_states(const Sentence &x, int t, const State &own, Work &work) {
+    for (int row = threadIdx.x; row < kRows; row += blockDim.x)
+        (row < blockDim.x ? own : State(x, t, x.place(t), row)).put(x, t, row, work);
 }
 
-// Steps that go on with a chunk, and those of labellings that have agreed with the true chunk.
+// Steps that go on with a chunk, and those of labellings that have agreed with the true chunk; in order, by a warp.
 __device__ inline void list_exceptions(const Sentence &x, int t, Work &work) {
+    if (!CHUNKS || threadIdx.x >= kWarp) return;
     const int *pairs = x.batch->pairs;
-    int line = x.batch->line;
-    for (int i = threadIdx.x; i < work.exception_count; i += blockDim.x) {
-        int rest = i - x.batch->pair_count;
-        int from = rest < 0 ? pairs[2 * i] : C + rest / C, to = rest < 0 ? pairs[2 * i + 1] : rest % C;
-        Step step = step_of(x, t, from, to);
-        bool some = step.label >= 0;
-        int label = some ? step.label : 0;
-        work.exceptions[i] = {from, step.row, some ? step.shift / line : -1, step.shift % line,
-                              label, to, real(x.step(t)[label * C + to]), x.node(t, to)};
+    int line = x.batch->line, listed = 0;
+    for (int first = 0; first < work.exception_count; first += kWarp) {
+        int i = first + threadIdx.x, rest = i - x.batch->pair_count;
+        Step step{-1, 0, 0};
+        int from = 0, to = 0;
+        if (i < work.exception_count) {
+            from = rest < 0 ? pairs[2 * i] : C + rest / C, to = rest < 0 ? pairs[2 * i + 1] : rest % C;
+            step = step_of(x, t, from, to);
+        }
+        unsigned some = __ballot_sync(~0u, step.label >= 0);
+        int place = listed + __popc(some & ((1u << threadIdx.x) - 1));
+        if (step.label >= 0)
+            work.exceptions[place] = {from, step.row, step.shift / line, step.shift % line,
+                                      step.label, to, real(x.step(t)[step.label * C + to]), x.node(t, to)};
+        listed += __popc(some);
     }
+    if (threadIdx.x == 0) *work.listed = listed;
 }
 
-__device__ inline void load_step(const Sentence &x, int t, Work &work) {
-    load_states(x, t, work);
+__device__ inline void load_step(const Sentence &x, int t, const State &own, Work &work) {
+    load_states(x, t, own, work);
     list_exceptions(x, t, work);
 }
 
@@ -59,13 +84,26 @@ struct Column {  // a column before, and where its cells go but for what states 
     int stride;  // between the rows before
 };
 
-__device__ inline void clear_table(const Sentence &x, int t) {
-    REAL *table = x.table(t);
-    for (int i = threadIdx.x; i < kRows * x.box(t).size(); i += blockDim.x) table[i] = forbidden(REAL(0));
+// Clear the cells that no ordinary step leads to: those beside the box before, shifted by what the state of a row adds.
+// Done by all warps from `first` on, each of which takes a row at a time.
+__device__ inline void clear_rest(const Sentence &x, int t, const Work &work, int first) {
+    Box before = x.box(t - 1), box = x.box(t);
+    int lane = threadIdx.x % kWarp, gap = box.width - before.width, warps = blockDim.x / kWarp - first;
+    int warp = int(threadIdx.x / kWarp) - first;
+    for (int row = warp < 0 ? kRows : warp; row < kRows; row += warps) {
+        Shift shift = work.shift(t, row);
+        REAL *cells = x.table(t) + row * box.size(), *beside = cells + shift.lines * box.width;
+        int below = shift.lines < 0 ? 0 : (shift.lines + before.lines) * box.width;
+        for (int i = lane; i < shift.lines * box.width; i += kWarp) cells[i] = forbidden(REAL(0));
+        for (int i = below + lane; i < box.size(); i += kWarp) cells[i] = forbidden(REAL(0));
+        for (int line = lane; shift.lines >= 0 && line < before.lines; line += kWarp)
+            for (int k = 0; k < gap; k++)
+                beside[line * box.width + k + (k < shift.within ? 0 : before.width)] = forbidden(REAL(0));
+    }
 }
 
 __device__ inline void first_table(const Sentence &x) {
-    clear_table(x, 0);
+    for (int i = threadIdx.x; i < kRows * x.box(0).size(); i += blockDim.x) x.table(0)[i] = forbidden(REAL(0));
     __syncthreads();
     for (int s = threadIdx.x; s < C; s += blockDim.x) {
         int row = CHUNKS ? x.agreeing(0, s) : s;
@@ -73,20 +111,34 @@ __device__ inline void first_table(const Sentence &x) {
     }
 }
 
-// A thread takes a column of the new table.
+// A thread takes a column of the new table, and a few steps at once, whose cells need not be waited for one by one.
 template <class Algebra>
 __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
+    constexpr int kAtOnce = 4;
     const REAL *before = x.table(t - 1);
     Box old = x.box(t - 1), box = x.box(t);
     for (int i = threadIdx.x; i < box.size(); i += blockDim.x) {
         int line = i / box.width, within = i % box.width;
         REAL *after = x.table(t) + i;
-        for (int n = 0; n < work.exception_count; n++) {
-            Exception e = work.exceptions[n];
-            int column = old.column(line - e.lines, within - e.within);
-            if (e.lines < 0 || column < 0) continue;
-            REAL score = Algebra::through(before[e.before * old.size() + column], e), *cell = after + e.after * box.size();
-            *cell = Algebra::both(*cell, score);
+        for (int first = 0; first < *work.listed; first += kAtOnce) {
+            REAL scores[kAtOnce], cells[kAtOnce];
+            int rows[kAtOnce];
+#pragma unroll
+            for (int k = 0; k < kAtOnce; k++) {
+                const Exception &e = work.exceptions[first + k];
+                int column = first + k < *work.listed ? old.column(line - e.lines, within - e.within) : -1;
+                rows[k] = column < 0 ? -1 : e.after;
+                scores[k] = column < 0 ? REAL(0) : before[e.before * old.size() + column];
+                cells[k] = column < 0 ? REAL(0) : after[e.after * box.size()];
+            }
+#pragma unroll
+            for (int k = 0; k < kAtOnce; k++) {
+                if (rows[k] < 0) continue;
+#pragma unroll
+                for (int j = 0; j < k; j++) cells[k] = rows[j] == rows[k] ? cells[j] : cells[k];
+                cells[k] = Algebra::both(cells[k], Algebra::through(scores[k], work.exceptions[first + k]));
+                after[rows[k] * box.size()] = cells[k];
+            }
         }
     }
 }
@@ -95,22 +147,28 @@ __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
 template <class Algebra>
 __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
     if (x.batch->given.shared && first) load_weights<Algebra>(x, 1, work);
+    State own(x, 1, x.place(1), threadIdx.x);
+    int place = x.place(2);                  // a step ahead of what is read there
+    int spare = blockDim.x > kWarp ? 1 : 0;  // the first of the warps that need not load a step
     first_table(x);
-    if (x.length > 1) clear_table(x, 1);
     for (int t = 1; t < x.length; t++) {
         if (!x.batch->given.shared) load_weights<Algebra>(x, t, work);
-        load_step(x, t, work);
+        load_step(x, t, own, work);
+        if (!CHUNKS && t > 1) clear_rest(x, t - 1, work, spare);
         __syncthreads();
+        own = State(x, t + 1, place, threadIdx.x);
+        place = x.place(t + 2);
         Box old = x.box(t - 1), box = x.box(t);
         for (int i = threadIdx.x; i < old.size(); i += blockDim.x) {
             Column c{x.table(t - 1) + i, x.table(t) + i / old.width * box.width + i % old.width, old.size()};
             for (int base = 0; base < C; base += kTile) Algebra::advance(x, t, c, base, work);
         }
-        if (t + 1 < x.length) clear_table(x, t + 1);
+        if (CHUNKS) clear_rest(x, t, work, 0);  // exceptions are added to what is there
         __syncthreads();
         if (!CHUNKS) continue;
         add_exceptions<Algebra>(x, t, work);
         __syncthreads();
     }
+    if (!CHUNKS && x.length > 1) clear_rest(x, x.length - 1, work, 0);
     __syncthreads();
 }

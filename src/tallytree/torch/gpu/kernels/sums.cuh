@@ -32,9 +32,9 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
         REAL most = largest_of_column(column.before, column.stride), sums[kTile];
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = 0;
-        if (!(most > forbidden(REAL(0)))) return;  // the new table is empty there already
+        bool some = most > forbidden(REAL(0));
 #pragma unroll 4
-        for (int s = 0; s < C; s++) {
+        for (int s = 0; some && s < C; s++) {
             REAL power = exp(column.before[s * column.stride] - most);
             const REAL *w = work.weights + s * kPadded + base;
 #pragma unroll
@@ -44,7 +44,8 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
         for (int j = 0; j < kTile; j++) {
             int to = base + j;
             if (to >= C) continue;
-            REAL arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, column.before, column.stride, to);
+            REAL arrived = most;
+            if (some) arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, column.before, column.stride, to);
             column.after[work.places[to]] = arrived + work.gains[to];
         }
     }
@@ -79,7 +80,7 @@ struct Staged {  // shared memory of a warp: for 32 columns, exponentials of wha
     static constexpr int kStride = kWarp + 1;
 
     __device__ explicit Staged(const Work &work) {
-        int64 end = reinterpret_cast<int64>(work.places + kPadded);
+        int64 end = reinterpret_cast<int64>(work.listed + 1);
         REAL *first = reinterpret_cast<REAL *>((end + 15) / 16 * 16);
         powers = first + threadIdx.x / kWarp * (C + kPadded) * kStride;
         rates = powers + C * kStride;
@@ -279,10 +280,10 @@ __device__ void split_odd(const Split &split, double *edges) {
 
 __device__ void split_exceptions(const Split &split, double *edges) {
     Box box = split.x.box(split.t);
-    for (int n = 0; n < split.work.exception_count; n++) {
+    for (int n = 0; n < *split.work.listed; n++) {
         Exception e = split.work.exceptions[n];
         double share = 0;
-        if (split.active && e.lines >= 0) {
+        if (split.active) {
             int cell = e.after * box.size() + e.lines * box.width + e.within;
             REAL mass = split.mass_after[cell], score = split.before[e.before * split.size];
             if (mass != 0 && score > forbidden(REAL(0))) share = mass * exp(Sums::through(score, e) - split.after[cell]);
@@ -343,7 +344,7 @@ struct Expected {  // derivatives of a weighted sum of tallies
             sum_nodes(x, t, labels ? int(labels[t]) : -1, share, its);
             if (t == 0) break;
             if (!given.shared) load_weights<Sums>(x, t, work);
-            load_step(x, t, work);
+            load_step(x, t, State(x, t, x.place(t), threadIdx.x), work);
             __syncthreads();
             split_masses(x, t, work, working + threadIdx.x / kWarp * C * C);
             if (labels && threadIdx.x == 0) working[labels[t - 1] * C + labels[t]] -= share;
