@@ -21,7 +21,6 @@ from tallytree.learning import (
     CuttingPlanes,
     FrankWolfe,
     SequenceCRF,
-    SequenceSVM,
     Subgradient,
     TopTallies,
     structured_crf,
@@ -235,15 +234,3 @@ def test_an_interrupt_before_the_first_checkpoint_does_not_promise_one(tmp_path,
     with pytest.raises(KeyboardInterrupt, match=r"set warm_start=True and fit again to resume$"):
         crf.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("estimator", [SequenceSVM(), SequenceCRF()])
-def test_control_c_before_the_first_pass_is_noted(estimator, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(type(estimator), "_learn_features", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
-    assert estimator.interrupted_
-    assert not hasattr(estimator, "weights_")

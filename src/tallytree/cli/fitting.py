@@ -141,7 +141,7 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
         try:
             estimator.fit(X, y)
         except KeyboardInterrupt:
-            if not getattr(estimator, "history_", None):  # before the first pass has ended: nothing to keep
+            if not hasattr(estimator, "weights_"):  # the estimator has kept nothing
                 raise
             sys.stderr.write(f"tallytree: {visible_lines(_interruption(estimator))}\n")
     for one in caught:

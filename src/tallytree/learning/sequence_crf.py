@@ -14,6 +14,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
+from tallytree.learning.descent import Fitted
 from tallytree.learning.examples import check_lengths, of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
@@ -21,7 +22,6 @@ from tallytree.learning.planes import Floats
 from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
-from tallytree.learning.structured_estimator import noting_interrupts
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight, counts_of
 from tallytree.losses import ChunkFBeta, Loss, as_loss
@@ -131,7 +131,6 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     _counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None
 
-    @noting_interrupts
     def fit(
         self,
         X: Sequence[Any],
@@ -158,11 +157,19 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         >>> crf.predict([[["c"]]])
         [array(['y'], dtype=object)]
         """
+        return self._settle(X, y, sample_weight, counted)
+
+    def _fit(  # type: ignore[override]
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: ArrayLike | None,
+        counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None,
+    ) -> Fitted:
         self._counted = None if counted is None else (self._read(counted[0]), counted[1])
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            self._counted = None
+        found = super()._fit(X, y, sample_weight)
+        del self._counted
+        return found
 
     def _learn_features(self, X: Sequence[Any]) -> None:
         super()._learn_features([*X, *(() if self._counted is None else self._counted[0])])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -78,22 +77,11 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
 
-Arguments = ParamSpec("Arguments")
-Found = TypeVar("Found")
+class Outcome(Protocol):
+    """What all results of training have in common."""
 
-
-def noting_interrupts(fit: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
-    """Decorate a fit: ``interrupted_`` is set whenever Ctrl-C stops it, also before the first pass."""
-
-    @wraps(fit)
-    def noted(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
-        try:
-            return fit(*arguments, **named)
-        except KeyboardInterrupt:
-            arguments[0].interrupted_ = True  # type: ignore[attr-defined]
-            raise
-
-    return noted
+    history: list[Progress]
+    interrupted: bool
 
 
 class StructuredEstimator(RecipeEstimator):
@@ -134,6 +122,14 @@ class StructuredEstimator(RecipeEstimator):
         return list(of_each(y, self.labels_.encode))
 
     @abstractmethod
+    def _fit(self, *data: Any) -> Outcome:
+        """Learn weights and set all attributes of a fit; :meth:`_settle` decides whether they are kept."""
+
+    @abstractmethod
+    def _shortfall(self) -> tuple[str, str]:
+        """Return where a fit ended that did not converge, and what to do about it."""
+
+    @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
         """Return the training problem."""
 
@@ -168,25 +164,45 @@ class StructuredEstimator(RecipeEstimator):
     def _recipe(self) -> Loss:
         return HammingDistance() if self.loss is None else as_loss(self.loss)
 
-    def _warn(self, where: str, remedy: str) -> None:
-        """Warn about a fit that ended above its tolerance."""
-        warnings.warn(
-            f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are the "
-            f"best so far. {remedy}, or raise the tolerance",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    def _settle(self, *data: Any) -> Self:
+        """Fit a copy of the estimator, and take over its attributes all at once, or not at all.
 
-    def _raise_interrupt(self) -> None:
-        """Raise an interrupt again after recording the fit, so that it also stops the caller."""
-        if not self.interrupted_:
-            return
+        They are kept if the fit ended, or if Ctrl-C stopped it after its first pass. Otherwise the estimator
+        stays as it was, with the results of its last fit if there was one.
+        """
+        trial = object.__new__(type(self))
+        trial.__dict__.update(self.__dict__)
+        try:
+            found = trial._fit(*data)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._unchanged()) from None
+        if found.interrupted and not found.history:
+            raise KeyboardInterrupt(self._unchanged())
+        self.__dict__.update(trial.__dict__)
+        if self.interrupted_:  # raised again, so that it also stops the caller
+            raise KeyboardInterrupt(self._how_to_resume())
+        if not self.converged_:
+            where, remedy = self._shortfall()
+            warnings.warn(
+                f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are "
+                f"the best so far. {remedy}, or raise the tolerance",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _unchanged(self) -> str:
+        state = "has the weights of the last fit" if hasattr(self, "weights_") else "is not fitted"
+        return f"training was interrupted before the first pass ended. The estimator {state}; fit again"
+
+    def _how_to_resume(self) -> str:
         written = self.checkpoint is not None and os.path.exists(self.checkpoint)  # after the first pass
         on = "fit again" if written else "set warm_start=True and fit again"
         source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
-        raise KeyboardInterrupt(
-            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
-            f"so far and can predict; {on} to resume{source}"
+        passes = f"{len(self.history_)} pass{'es' if len(self.history_) > 1 else ''}"
+        return (
+            f"training was interrupted after {passes}. The estimator has the best weights so far and can "
+            f"predict; {on} to resume{source}"
         )
 
     @property
