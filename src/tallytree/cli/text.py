@@ -56,6 +56,8 @@ _WORDS = {
     r"remove where=, or use decode=BestDecoder\(\)": "remove --where, or --decode and --maximise",
     r"\(where=\)": "(--where)",
     r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
+    r"; or pass a loss from tallytree\.losses": "",
+    r"; for precision alone, use losses\.Precision.*": "",
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
     r"available are none": "there are none; add one with --count NAME=STATE",

@@ -258,7 +258,7 @@ def encoder_of(examples: Sequence[Any], hashed: int | None = None, min_count: in
     filled = next((one for one in examples if _length(one)), examples[0])
     if not is_symbolic(filled):
         return Columns(_width(filled))
-    return Vocabulary.of(examples, min_count) if hashed is None else Hashed(hashed)
+    return Vocabulary.of(examples, min_count) if hashed is None else Hashed(int(hashed))
 
 
 def _length(positions: Any) -> int:

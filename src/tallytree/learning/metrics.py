@@ -86,7 +86,7 @@ def corpus_f(
     return CorpusScore(
         right / found if found else float(not wanted),
         right / wanted if wanted else float(not found),
-        (1 + square) * right / (square * wanted + found) if found or wanted else 1.0,
+        min((1 + square) * right / (square * wanted + found), 1.0) if found or wanted else 1.0,
     )
 
 

@@ -16,7 +16,7 @@ from tallytree.errors import ModelError
 from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.descent import Fitted, State, fit_weights
 from tallytree.learning.fingerprints import fingerprint_of
-from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_objective
+from tallytree.learning.likelihoods import Objective, ObjectiveKind
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
@@ -24,7 +24,6 @@ from tallytree.learning.progress import RunOptions, shown_passes
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
-from tallytree.losses.base import check_positive
 
 
 class StructuredCRF(StructuredEstimator):
@@ -64,7 +63,7 @@ class StructuredCRF(StructuredEstimator):
     @property
     def _threads(self) -> int | None:
         """The number of threads for ``n_jobs``; all if it is negative."""
-        return None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
+        return None if self.n_jobs is None or self.n_jobs < 0 else int(self.n_jobs)
 
     @abstractmethod
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
@@ -91,7 +90,7 @@ class StructuredCRF(StructuredEstimator):
 
     def _fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None) -> Fitted:
         self._check_examples(X, y)
-        kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
+        kind, penalty = self.objective, Penalty(self.c1, self.c2)
         self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")
         X = self._read(X)
@@ -123,7 +122,6 @@ class StructuredCRF(StructuredEstimator):
             raise ModelError(
                 "the likelihood has no loss; remove loss=, or use objective='risk' or 'softmax-margin'"
             )
-        check_positive(self.margin, "margin")
         if kind != "softmax-margin" and self.margin != 1.0:
             raise ModelError(
                 f"margin={self.margin!r} is for objective='softmax-margin', got {kind!r}; remove margin="

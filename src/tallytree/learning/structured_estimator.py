@@ -21,6 +21,7 @@ from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.examples import of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
+from tallytree.learning.parameters import check_parameters
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.losses import HammingDistance, Loss, as_loss
@@ -170,6 +171,7 @@ class StructuredEstimator(RecipeEstimator):
         They are kept if the fit ended, or if Ctrl-C stopped it after its first pass. Otherwise the estimator
         stays as it was, with the results of its last fit if there was one.
         """
+        check_parameters(self.get_params(deep=False))
         trial = object.__new__(type(self))
         trial.__dict__.update(self.__dict__)
         try:

@@ -18,6 +18,7 @@ from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
+from tallytree.learning.parameters import check_parameters
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, RunChanges, RunOptions, time_left
@@ -116,8 +117,7 @@ def train(
     See :class:`TrainingProblem`.
     """
     options = replace(options or RunOptions(), **changes)
-    if not C > 0.0 or not np.isfinite(C):
-        raise ModelError(f"C must be a positive number, got {C!r}")
+    check_parameters({"C": C, "solver": solver, "extra": extra})
     oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
     if not len(oracle):
         raise ModelError("there are no examples to learn from")

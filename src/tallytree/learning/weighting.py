@@ -75,8 +75,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _named(class_weight: Any, labels: Labels) -> Floats:
-    if not isinstance(class_weight, Mapping):
-        raise ModelError(f"class_weight must map labels to numbers, or be 'balanced'; got {class_weight!r}")
     each = np.ones(labels.count)
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     for label, weight in class_weight.items():

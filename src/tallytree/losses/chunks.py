@@ -72,7 +72,7 @@ class ChunkFBeta(FBeta):
     truth : labelling, optional
         The true labelling.
     beta : float
-        The weight of recall relative to precision; positive.
+        The weight of recall relative to precision, from 1e-6 to 1e6.
     scheme : {"BIO", "BIOES", "IO"}
         How labels encode chunks.
     background : str
