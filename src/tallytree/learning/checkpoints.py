@@ -14,9 +14,9 @@ from tallytree.learning.former import former_fingerprint
 from tallytree.learning.graphs import GraphProblem
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import history_of
+from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import taken
-from tallytree.learning.structured_estimator import recipe_parameters
 from tallytree.learning.trees import TreeProblem
 
 if TYPE_CHECKING:

@@ -25,9 +25,10 @@ from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
 from tallytree.learning.parameters import check_parameters
 from tallytree.learning.progress import history_of
+from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
-from tallytree.learning.structured_estimator import StructuredEstimator, recipe_parameters
+from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.tree_crf import TreeCRF

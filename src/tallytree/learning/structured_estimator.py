@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,58 +22,8 @@ from tallytree.learning.metrics import corpus_score
 from tallytree.learning.parameters import check_parameters
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
+from tallytree.learning.recipes import RecipeEstimator
 from tallytree.losses import HammingDistance, Loss, as_loss
-
-
-def recipe_parameters(recipe: Any) -> dict[str, Any]:
-    """Return the parameters of a frozen value by name; for a loss, without its truth.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> recipe_parameters(tt.losses.FBeta(beta=2.0, background="O"))
-    {'background': 'O', 'beta': 2.0}
-    """
-    if not is_dataclass(recipe) or isinstance(recipe, type):
-        return {}
-    return {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.init and f.name != "truth"}
-
-
-class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose parameters may be frozen values with their own parameters."""
-
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Store the arguments of a constructor under their own names, as scikit-learn requires."""
-        self.__dict__.update(
-            {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
-        parameters: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name, value in list(parameters.items()):
-                inner = recipe_parameters(value)
-                parameters.update({f"{name}__{key}": part for key, part in inner.items()})
-        return parameters
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name; ``loss__beta`` replaces the loss by one with another beta."""
-        outer = {name: value for name, value in parameters.items() if "__" not in name}
-        super().set_params(**outer)
-        for name, value in parameters.items():
-            if name in outer:
-                continue
-            owner, _, key = name.partition("__")
-            recipe: Any = getattr(self, owner, None)
-            known = recipe_parameters(recipe)
-            if key not in known:
-                raise ModelError(
-                    f"unknown parameter {name!r}: {owner} is {recipe!r}"
-                    + (f", which has {', '.join(known)}" if known else "")
-                )
-            setattr(self, owner, replace(recipe, **{key: value}))
-        return self
 
 
 class Outcome(Protocol):
