@@ -283,7 +283,7 @@ def test_warm_starts_go_on():
     crf = SequenceCRF(c2=0.01, max_passes=8, tolerance=1e-8, warm_start=True)
     before = crf.fit(X, y).primal_
     assert crf.fit(X, y).primal_ < before
-    with pytest.raises(tt.ModelError, match="was not in the first fit"):
+    with pytest.raises(tt.ModelError, match="was not in the training data"):
         crf.fit(X, [["new"] * len(one) for one in y])
 
 

@@ -15,7 +15,7 @@ from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
 from tallytree.learning.descent import Fitted
-from tallytree.learning.examples import check_lengths, of_each
+from tallytree.learning.examples import brief, check_lengths, listed, of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
@@ -166,9 +166,13 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         sample_weight: ArrayLike | None,
         counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None,
     ) -> Fitted:
-        self._counted = None if counted is None else (self._read(counted[0]), counted[1])
+        if counted is not None:
+            if not isinstance(counted, (tuple, list)) or len(counted) != 2:
+                raise ModelError(f"counted must be a pair (examples, counts), got {brief(counted)}")
+            counts = listed(counted[1], "counts must be a sequence of mappings")
+            self._counted = self._read(self._listed(counted[0])), counts
         found = super()._fit(X, y, sample_weight)
-        del self._counted
+        self.__dict__.pop("_counted", None)
         return found
 
     def _learn_features(self, X: Sequence[Any]) -> None:
@@ -211,7 +215,8 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
             Columns are in the order of ``classes_``.
         """
         check_is_fitted(self, "weights_")
-        if not len(X):
+        X = self._listed(X)
+        if not X:
             return []
         chains = self._chains(X)
         found = sum_chains(chains, threads=self._threads)
@@ -237,7 +242,8 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         [('NP', 0, 1)]
         """
         check_is_fitted(self, "weights_")
-        if not len(X):
+        X = self._listed(X)
+        if not X:
             return []
         loss = ChunkFBeta(scheme=scheme, background=background)
         tags = [tag_of(name, scheme, background) for name in self.labels_.names or ()]
@@ -266,7 +272,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
             One exact number for each example.
         """
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         chains, labels = self._chains(X), self._truths(X, y)
         check_lengths(chains.lengths, labels)
         chosen = self._recipe() if loss is None else as_loss(loss)
@@ -275,7 +281,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the mean of ``−log p(y | x)`` over examples; smaller is better."""
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         chains, truths = self._chains(X), self._truths(X, y)
         check_lengths(chains.lengths, truths)
         found = sum_chains(chains, threads=self._threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
-from tallytree.learning.examples import check_each, check_lengths, of_each
+from tallytree.learning.examples import brief, check_each, check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -21,6 +21,12 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import ChunkFBeta, Loss
 from tallytree.model.model import Model
 from tallytree.transducers.chunks import tag_of
+
+
+def _check_positions(example: Any) -> None:
+    if isinstance(example, (str, bytes, Mapping)) or not isinstance(example, Sized):
+        kind = "the string " if isinstance(example, str) else ""
+        raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}")
 
 
 class SequenceEstimator(StructuredEstimator):
@@ -45,8 +51,13 @@ class SequenceEstimator(StructuredEstimator):
     def _learn_features(self, X: Sequence[Any]) -> None:
         self.encoder_ = encoder_of(X, self.hashed, self.min_count)
 
+    def _listed(self, X: Iterable[Any]) -> list[Any]:
+        examples = super()._listed(X)
+        check_each(examples, _check_positions)
+        return examples
+
     def _read(self, X: Sequence[Any]) -> Sequence[Any]:
-        return X if self.features is None else [self.features(sentence) for sentence in X]
+        return X if self.features is None else list(of_each(X, self.features))
 
     def _check_fit(self) -> None:
         super()._check_fit()

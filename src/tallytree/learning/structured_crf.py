@@ -89,7 +89,7 @@ class StructuredCRF(StructuredEstimator):
         return self._settle(X, y, sample_weight)
 
     def _fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None) -> Fitted:
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         kind, penalty = self.objective, Penalty(self.c1, self.c2)
         self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")

@@ -16,7 +16,7 @@ from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import listed, of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
 from tallytree.learning.parameters import check_parameters
@@ -51,6 +51,8 @@ class StructuredEstimator(RecipeEstimator):
     dual_: float
     converged_: bool
     interrupted_: bool
+
+    _noun = "labellings"
 
     # --- implemented by subclasses ------------------------------------------------------------------------
 
@@ -101,11 +103,25 @@ class StructuredEstimator(RecipeEstimator):
 
     # --- scikit-learn's interface --------------------------------------------------------------------------
 
-    def _check_examples(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        if len(X) != len(y):
-            raise ModelError(f"there are {len(X)} examples but {len(y)} labellings; each example needs one")
-        if not len(X):
+    def _listed(self, X: Iterable[Any]) -> list[Any]:
+        """Return examples as a list."""
+        return listed(X, "X must be a sequence of examples")
+
+    def _paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return examples and their labellings as lists of the same length."""
+        examples, truths = self._listed(X), listed(y, f"y must be a sequence of {self._noun}")
+        if len(examples) != len(truths):
+            raise ModelError(
+                f"there are {len(examples)} examples but {len(truths)} labellings; each example needs one"
+            )
+        return examples, truths
+
+    def _some_paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the same if there is at least one example."""
+        examples, truths = self._paired(X, y)
+        if not examples:
             raise ModelError("there are no examples to learn from")
+        return examples, truths
 
     def _run_options(self, show: Callback | None) -> RunOptions:
         return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
@@ -180,7 +196,7 @@ class StructuredEstimator(RecipeEstimator):
             raise ModelError(
                 f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got the string {where!r}"
             )
-        return self._predicted(X, decoder, where)
+        return self._predicted(self._listed(X), decoder, where)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         return decoder.each(self._models(X), where)
@@ -190,6 +206,7 @@ class StructuredEstimator(RecipeEstimator):
 
         That is F over all examples for F losses, and the fraction of correct labels for Hamming losses.
         """
+        X, y = self._paired(X, y)
         return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
@@ -207,6 +224,7 @@ class StructuredEstimator(RecipeEstimator):
             A loss between 0 and 1; the loss of the fit by default.
         """
         check_is_fitted(self, "weights_")
+        X, y = self._paired(X, y)
         return pac_bayes(
             self._models(X),
             y,

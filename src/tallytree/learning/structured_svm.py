@@ -64,7 +64,7 @@ class StructuredSVM(StructuredEstimator):
         return self._settle(X, y)
 
     def _fit(self, X: Sequence[Any], y: Sequence[Any]) -> Trained:
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
         X = self._read(X)
         if known is None:

@@ -145,8 +145,10 @@ class WindowFeatures:
         """Return the features of each position."""
         columns = self.columns
         for row in sentence:
-            if isinstance(row, str) or len(row) < columns:
+            if isinstance(row, str) or not hasattr(row, "__len__") or len(row) < columns:
                 raise ModelError(f"each position must be a row of {columns} columns, got {row!r}")
+            if not all(isinstance(one, str) for one in row[:columns]):
+                raise ModelError(f"the columns of a row must be strings, got {row!r}")
         found = templated([row[:columns] for row in sentence], self.templates)
         if not self.parts:
             return found
