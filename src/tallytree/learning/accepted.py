@@ -68,6 +68,7 @@ NUMBER = Accepted("a finite number", lambda value: _is_number(value) and -inf < 
 POSITIVE = Accepted("a positive number", lambda value: _is_number(value) and 0.0 < value < inf)
 NON_NEGATIVE = Accepted("a non-negative number", lambda value: _is_number(value) and 0.0 <= value < inf)
 NO_LIMIT = Accepted("a non-negative number", lambda value: _is_number(value) and value >= 0.0)
+PROBABILITY = Accepted("a number from 0 to 1", lambda value: _is_number(value) and 0.0 <= value <= 1.0)
 COUNT = integer(1, "a positive integer")
 NATURAL = integer(0, "a non-negative integer")
 FLAG = Accepted("True or False", lambda value: isinstance(value, (bool, np.bool_)) or _is_bit(value))

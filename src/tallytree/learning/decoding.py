@@ -238,7 +238,8 @@ class MaxExpected(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings, so constraints are not supported."""
-        return model.labels(self.choice(model, where).labels)
+        choice = self.choice(model, where)
+        return model.labels(choice.labels)
 
     def choice(self, model: Any, where: Where = None) -> Choice:
         """Return the labelling with its expected loss, and whether it is proven to be optimal."""

@@ -59,6 +59,8 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         check_length(os.fstat(file.fileno()).st_size, name)
         try:
             arrays = {key.removesuffix(".npy"): array_of(data) for key, data in _members(file)}
+            if _HEADER not in arrays:
+                raise ValueError("it has no header")
             text = arrays.pop(_HEADER).tobytes().decode("utf-8")
             check_depth(text, "the header")
             header = json.loads(text)

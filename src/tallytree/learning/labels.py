@@ -11,6 +11,9 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.examples import check_each
 from tallytree.learning.planes import Integers
+from tallytree.losses import ChunkFBeta, Loss
+from tallytree.losses.brackets import BracketLoss
+from tallytree.losses.nodes import NodeLoss
 
 _MANY = 1000
 """Integers from here on must be most of the labels: a model has weights for each pair, used or not."""
@@ -73,8 +76,29 @@ class Labels:
             return np.array([numbers[label] for label in flat], dtype=np.int64)
         except (KeyError, TypeError):
             wrong = next(label for label in flat if label not in names)
-            known = f"0 to {self.count - 1}" if self.names is None else ", ".join(self.names)
-            raise ModelError(f"label {wrong!r} was not in the training data, which has {known}") from None
+            raise ModelError(
+                f"label {wrong!r} was not in the training data, which has {self._told}"
+            ) from None
+
+    def check_loss(self, loss: Loss) -> None:
+        """Raise an error for a loss of trees, and for a background that is not a label."""
+        if isinstance(loss, BracketLoss):
+            raise ModelError(f"{type(loss).__name__} is a loss of parse trees; use another for labellings")
+        if not isinstance(loss, NodeLoss) or isinstance(loss, ChunkFBeta) or loss.background is None:
+            return
+        names: Any = range(self.count) if self.names is None else self.names
+        if loss.background not in names and loss.background not in range(self.count):
+            other = loss.replace(background=names[0])
+            given = ", ".join(f"{name}={value!r}" for name, value in other.parameters().items())
+            raise ModelError(
+                f"the background {loss.background!r} of the loss is not one of the labels, which are "
+                f"{self._told}; choose another, as in {type(loss).__name__}({given})"
+            )
+
+    @property
+    def _told(self) -> str:
+        """The labels, for messages."""
+        return f"0 to {self.count - 1}" if self.names is None else ", ".join(self.names)
 
 
 def _check(label: Any, first: Any) -> None:

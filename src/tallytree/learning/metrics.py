@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tallytree.errors import ModelError
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import listed, of_each
 from tallytree.losses import (
     FBeta,
     HammingDistance,
@@ -170,7 +170,8 @@ chunk_f1_scorer = Scorer("chunk-f1")
 
 def _paired(truths: Iterable[Any], predictions: Iterable[Any]) -> list[tuple[Any, Any]]:
     """Return each truth with its prediction."""
-    right, found = list(truths), list(predictions)
+    right = listed(truths, "truths must be a sequence of labellings")
+    found = listed(predictions, "predictions must be a sequence of labellings")
     if len(right) != len(found):
         raise ModelError(f"there are {len(right)} truths but {len(found)} predictions; each truth needs one")
     return list(zip(right, found, strict=True))

@@ -14,6 +14,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
+from tallytree.learning.accepted import PROBABILITY
 from tallytree.learning.descent import Fitted
 from tallytree.learning.examples import brief, check_lengths, listed, of_each
 from tallytree.learning.fingerprints import fingerprint_of
@@ -245,8 +246,11 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         X = self._listed(X)
         if not X:
             return []
+        PROBABILITY.check("least", least)
+        if self.labels_.names is None:
+            raise ModelError("the labels are numbers, but chunks need names such as 'B-NP'")
         loss = ChunkFBeta(scheme=scheme, background=background)
-        tags = [tag_of(name, scheme, background) for name in self.labels_.names or ()]
+        tags = [tag_of(name, scheme, background) for name in self.labels_.names]
         kinds = sorted({tag.type for tag in tags if tag.type is not None})
         found: list[list[LikelyChunk]] = [[] for _ in X]
         likely = likely_nodes(self._chains(X), loss, least, self._threads)

@@ -26,7 +26,8 @@ from tallytree.transducers.chunks import tag_of
 def _check_positions(example: Any) -> None:
     if isinstance(example, (str, bytes, Mapping)) or not isinstance(example, Sized):
         kind = "the string " if isinstance(example, str) else ""
-        raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}")
+        single = "; pass a list of examples, also for a single one" if isinstance(example, Mapping) else ""
+        raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}{single}")
 
 
 class SequenceEstimator(StructuredEstimator):
@@ -70,6 +71,7 @@ class SequenceEstimator(StructuredEstimator):
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
         rows = list(of_each(X, self.encoder_.rows))
         check_lengths([matrix.shape[0] for matrix in rows], truths)
+        self.labels_.check_loss(loss)
         if isinstance(loss, ChunkFBeta):
             self._check_tags(truths, loss)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)

@@ -24,6 +24,7 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.learning.recipes import RecipeEstimator
 from tallytree.losses import HammingDistance, Loss, as_loss
+from tallytree.statistics.statistic import Recipe, Statistic
 
 
 class Outcome(Protocol):
@@ -190,11 +191,14 @@ class StructuredEstimator(RecipeEstimator):
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
-        if not hasattr(decoder, "each"):
-            raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {decode!r}")
-        if isinstance(where, str):
+        if not hasattr(decoder, "each") or isinstance(decoder, type):
+            got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
+            raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
+        if isinstance(where, (str, bool, Statistic, Recipe)):
+            got = f"the string {where!r}" if isinstance(where, str) else repr(where)
+            more = "" if isinstance(where, (str, bool)) else "; compare it with a number"
             raise ModelError(
-                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got the string {where!r}"
+                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {got}{more}"
             )
         return self._predicted(self._listed(X), decoder, where)
 

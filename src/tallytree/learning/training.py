@@ -118,6 +118,11 @@ def train(
     """
     options = replace(options or RunOptions(), **changes)
     check_parameters({"C": C, "solver": solver, "extra": extra})
+    if not hasattr(problem, "dimension"):
+        fit = "; estimators are trained with .fit(X, y)" if hasattr(problem, "fit") else ""
+        raise ModelError(
+            f"problem must be a TrainingProblem, such as SequenceProblem; got {problem!r:.80}{fit}"
+        )
     oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
     if not len(oracle):
         raise ModelError("there are no examples to learn from")

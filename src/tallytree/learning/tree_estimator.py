@@ -125,7 +125,7 @@ class TreeEstimator(StructuredEstimator):
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""
         X, y = self._paired(X, y)
-        return score_brackets(y, self.predict(X)).f1
+        return score_brackets(self._truths(X, y), self.predict(X)).f1
 
     def bound(self, *arguments: Any, **options: Any) -> NoReturn:
         """Raise an error: the bound counts mismatches by variable, and trees have none."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.errors import ModelError
+from tallytree.learning.accepted import NON_NEGATIVE
 from tallytree.learning.labels import Labels
 from tallytree.learning.planes import Floats, Integers
 
@@ -80,9 +81,9 @@ def _named(class_weight: Any, labels: Labels) -> Floats:
     for label, weight in class_weight.items():
         if label not in numbers:
             raise ModelError(f"class_weight has {label!r}, which is not a label of the examples")
-        if not 0.0 <= weight < np.inf:
+        if not NON_NEGATIVE.test(weight):
             raise ModelError(
-                f"the weight of label {label!r} is {weight}, but weights must be finite and at least 0"
+                f"the weight of label {label!r} is {weight!r}, but weights must be finite and at least 0"
             )
         each[numbers[label]] = weight
     return each
