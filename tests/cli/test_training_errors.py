@@ -29,6 +29,8 @@ from tallytree.learning import SequenceSVM, load
          "--beta has no effect except with --loss f1 and chunk-f1"),
         ("train tag train.txt -o m.npz --loss f1 --beta 1e7", Exit.MALFORMED,
          "beta must be a number from 1e-06 to 1e+06, got 10000000.0\n"),
+        ("train chunk train.txt -o m.npz --loss f1 --background Q", Exit.MALFORMED,
+         "is not one of the labels, which are B-NP, B-VP, I-NP, O; choose another with --background\n"),
         ("train parse train.mrg -o p.npz --loss chunk-f2", Exit.USAGE, "chunk-f2 does not work for parse"),
         ("train tag nowhere.txt -o no/m.npz", Exit.USAGE, "tallytree: no/m.npz: No such file"),
         ("train tag nowhere.txt -o .", Exit.USAGE, "tallytree: .: Is a directory"),

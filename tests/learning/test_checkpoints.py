@@ -183,7 +183,7 @@ def test_damaged_files_are_refused_and_half_written_ones_never_seen(tmp_path, mo
     with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint, or it is damaged"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     write_arrays(file, {"kind": "estimator"}, {})
-    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint: it holds estimator"):
+    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint: it holds an estimator"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     with pytest.raises(tt.ModelError, match=r"\['bad'\] hold something else"):
         write_arrays(file, {"kind": "estimator"}, {"bad": np.array([object()])})

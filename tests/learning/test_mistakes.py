@@ -250,3 +250,15 @@ def test_scores_need_sequences():
         corpus_f(None, Y)
     with pytest.raises(tt.ModelError, match="predictions must be a sequence of labellings, got 3"):
         accuracy(Y, 3)
+
+
+@pytest.mark.parametrize("objective", ["risk", "softmax-margin"])
+def test_losses_that_cannot_be_summed(objective):
+    text = "ZeroOne cannot be summed over labellings; use a loss that counts positions or chunks, such"
+    with pytest.raises(tt.ModelError, match=text):
+        SequenceCRF("zero-one", objective=objective).fit(X, Y)
+
+
+def test_the_usual_background_is_suggested_if_it_is_a_label():
+    with pytest.raises(tt.ModelError, match=r"the background 'P' .*; .* FBeta\(background='O'"):
+        SequenceSVM(tt.losses.FBeta(background="P")).fit(X, Y)

@@ -14,7 +14,17 @@ from learning_problems import sentences, strings
 from sklearn.exceptions import ConvergenceWarning
 
 import tallytree as tt
-from tallytree.learning import Graph, GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeCRF, TreeSVM
+from tallytree.learning import (
+    CuttingPlanes,
+    FrankWolfe,
+    Graph,
+    GraphCRF,
+    GraphSVM,
+    SequenceCRF,
+    SequenceSVM,
+    TreeCRF,
+    TreeSVM,
+)
 from tallytree.parsing import parse_tree
 
 WORDS, LABELS = sentences(6)
@@ -141,3 +151,31 @@ def test_warnings_name_the_line_of_the_user_and_may_be_errors(kind):
         estimator.fit(*OLD)
     assert len(estimator.predict(OLD[0])) == 6
     assert pickle.loads(pickle.dumps(estimator)).history_ == estimator.history_
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            {"solver": CuttingPlanes()},
+            "the last result is from FrankWolfe, not CuttingPlanes; .*=False",
+        ),
+        ({"solver": FrankWolfe(averaging=True)}, "the last result is from a FrankWolfe with other settings"),
+        ({"scaling": "slack"}, "the last result is for 'margin' scaling, not 'slack'; .*warm_start=False"),
+    ],
+)
+def test_a_warm_start_with_other_settings_says_which(change, text):
+    svm = SequenceSVM(warm_start=True).fit(*OLD)
+    with pytest.raises(tt.ModelError, match=text):
+        svm.set_params(**change).fit(*OLD)
+    assert svm.set_params(warm_start=False).fit(*OLD).converged_
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_a_checkpoint_that_cannot_be_written_is_told_before_training(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("tallytree.learning.frank_wolfe.FrankWolfeRun.advance", interrupt)
+    monkeypatch.setattr("tallytree.learning.descent._Descent._value", interrupt)
+    with pytest.raises(FileNotFoundError, match=r"run\.npz"):
+        kind(checkpoint=tmp_path / "nowhere" / "run.npz").fit(*OLD)
+    with pytest.raises(IsADirectoryError):
+        kind(checkpoint=tmp_path).fit(*OLD)

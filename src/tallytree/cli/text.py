@@ -58,6 +58,8 @@ _WORDS = {
     r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
     r"; or pass a loss from tallytree\.losses": "",
     r"; for precision alone, use losses\.Precision.*": "",
+    r"; choose another, as in \w+\(background=.*": "; choose another with --background",
+    r"such as HammingDistance, FBeta or ChunkFBeta": "such as hamming, f1 or chunk-f1",
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
     r"available are none": "there are none; add one with --count NAME=STATE",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import ModelError
+from tallytree.io.files import check_writable
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.former import former_fingerprint
 from tallytree.learning.graphs import GraphProblem
@@ -42,6 +43,7 @@ class Checkpoint:
     def __init__(
         self, path: str | os.PathLike[str], settings: dict[str, object], problem: TrainingProblem
     ) -> None:
+        check_writable(path)
         self.path, self.problem = Path(path), problem
         self.settings = {**settings, "problem": problem.fingerprint()}
         self.writer = _writer(problem, settings)

@@ -88,7 +88,7 @@ class Labels:
             return
         names: Any = range(self.count) if self.names is None else self.names
         if loss.background not in names and loss.background not in range(self.count):
-            other = loss.replace(background=names[0])
+            other = loss.replace(background="O" if "O" in names else names[0])
             given = ", ".join(f"{name}={value!r}" for name, value in other.parameters().items())
             raise ModelError(
                 f"the background {loss.background!r} of the loss is not one of the labels, which are "

@@ -201,10 +201,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     def _check_loss(self, problem: SequenceProblem) -> None:
         if truth_tables(problem.loss, problem.labels, problem.states) is None:
-            background = getattr(problem.loss, "background", None)
             raise ModelError(
-                f"{problem.loss!r} cannot be summed over labellings of {problem.labels} labels"
-                + ("" if background is None else f"; is its background {background!r} one of the labels?")
+                f"{type(problem.loss).__name__} cannot be summed over labellings; use a loss that counts "
+                "positions or chunks, such as HammingDistance, FBeta or ChunkFBeta"
             )
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
