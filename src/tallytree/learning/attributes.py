@@ -129,14 +129,17 @@ class Columns(Encoder):
 
     def rows(self, positions: Any) -> Rows:
         """Return the matrix as a sparse one."""
-        matrix = sparse.csr_matrix(
-            positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64
-        )
+        matrix = as_matrix(positions)
         if matrix.shape[1] != self.size:
             raise ModelError(f"positions had {self.size} features in training, got {matrix.shape[1]}")
         if not np.isfinite(matrix.data).all():
             raise ModelError("features must be finite, got nan or infinity; impute or remove them first")
         return matrix
+
+
+def as_matrix(positions: Any) -> Rows:
+    """Return a dense or sparse matrix as a sparse one."""
+    return sparse.csr_matrix(positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64)
 
 
 def _dense(positions: Any) -> np.ndarray:

@@ -64,7 +64,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     n_jobs : int, optional
         The number of threads, by default the number of processors. The weights do not depend on it.
     warm_start : bool
-        Start from the weights of the last fit.
+        Start from the weights of the last fit, with its labels and features.
     checkpoint : path, optional
         A file for the weights, written after each step; an interrupted fit resumes from it.
     verbose : bool
