@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import eq
 from typing import Any, NamedTuple
 
 from tallytree.errors import ModelError
@@ -39,7 +40,7 @@ def accuracy(truths: Iterable[Any], predictions: Iterable[Any]) -> float:
         y, z = map(_flat, pair)
         if len(y) != len(z):
             raise ModelError(f"the truth has {len(y)} labels, the prediction has {len(z)}")
-        return sum(bool(a == b) for a, b in zip(y, z, strict=True)), len(y)
+        return sum(map(bool, map(eq, y, z))), len(y)
 
     each = list(of_each(_paired(truths, predictions), compared))
     return sum(right for right, _ in each) / max(sum(size for _, size in each), 1)

@@ -54,7 +54,8 @@ class SequenceEstimator(StructuredEstimator):
 
     def _listed(self, X: Iterable[Any]) -> list[Any]:
         examples = super()._listed(X)
-        check_each(examples, _check_positions)
+        if not set(map(type, examples)) <= {list, tuple}:
+            check_each(examples, _check_positions)
         return examples
 
     def _read(self, X: Sequence[Any]) -> Sequence[Any]:

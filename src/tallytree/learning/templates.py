@@ -60,7 +60,10 @@ def templated(sentence: Sequence[Row], templates: Iterable[Template] = CHUNKING)
     >>> templated([("the", "DT"), ("cat", "NN")], [((1, 0),), ((0, -1), (0, 0))])
     [['1[0]=DT', '0[-1]|0[0]=<s>|the'], ['1[0]=NN', '0[-1]|0[0]=the|cat']]
     """
-    templates = checked_templates(templates)
+    return _templated(sentence, CHUNKING if templates is CHUNKING else checked_templates(templates))
+
+
+def _templated(sentence: Sequence[Row], templates: Sequence[Template]) -> list[list[str]]:
     needed = _columns(templates)
     _check_rows(sentence, needed)
     columns = list(zip(*(row[:needed] for row in sentence), strict=True))
@@ -97,6 +100,9 @@ def _columns(templates: Iterable[Template]) -> int:
 def _check_rows(sentence: Any, columns: int) -> None:
     if isinstance(sentence, (str, Mapping)) or not isinstance(sentence, Iterable):
         raise ModelError(f"a sentence must be a sequence of rows, got {sentence!r:.80}")
+    plain = set(map(type, sentence)) <= {list, tuple} and min(map(len, sentence), default=columns) >= columns
+    if plain and set(map(type, chain.from_iterable(row[:columns] for row in sentence))) <= {str}:
+        return  # the usual case
     for row in sentence:
         if isinstance(row, (str, Mapping)) or not isinstance(row, Collection) or len(row) < columns:
             raise ModelError(f"each position must be a row of {counted(columns, 'column')}, got {row!r}")
@@ -171,7 +177,7 @@ class WindowFeatures:
 
     def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
         """Return the features of each position."""
-        found = templated(sentence, self.templates)
+        found = _templated(sentence, self.templates)
         if not self.parts:
             return found
         return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]
