@@ -25,9 +25,13 @@ from tallytree.learning import SequenceSVM, load
         ("train tag train.txt -o m.npz --column 9", Exit.MALFORMED,
          "line 3 of train.txt: the label should be in column 9, but there are 3 columns: 'the "),
         ("train tag train.txt -o m.npz --column x", Exit.USAGE, "--column takes a number from 1"),
-        ("train tag train.txt -o m.npz --hashed 0", Exit.MALFORMED,
-         "an integer of at least 1 and below 2**31"),
-        ("train tag train.txt -o m.npz --jobs 0", Exit.MALFORMED, "--jobs must be a number of processes"),
+        ("train tag train.txt -o m.npz --beta 2 --loss f2", Exit.USAGE,
+         "--beta has no effect except with --loss f1 and chunk-f1"),
+        ("train tag train.txt -o m.npz --loss f1 --beta 1e7", Exit.MALFORMED,
+         "beta must be a number from 1e-06 to 1e+06, got 10000000.0\n"),
+        ("train chunk train.txt -o m.npz --loss f1 --background Q", Exit.MALFORMED,
+         "is not one of the labels, which are B-NP, B-VP, I-NP, O; choose another with --background\n"),
+        ("train parse train.mrg -o p.npz --loss chunk-f2", Exit.USAGE, "chunk-f2 does not work for parse"),
         ("train tag nowhere.txt -o no/m.npz", Exit.USAGE, "tallytree: no/m.npz: No such file"),
         ("train tag nowhere.txt -o .", Exit.USAGE, "tallytree: .: Is a directory"),
         ("parse g.json train.mrg -o no/trees", Exit.USAGE, "tallytree: no/trees: No such file"),
@@ -107,6 +111,40 @@ def test_errors_say_what_to_do(corpora, capsys, arguments, code, message):
     capsys.readouterr()
     assert run(*arguments.split()) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--hashed=0", "--hashed: expected a positive integer, got '0'"),
+        ("--jobs=0", "--jobs: expected a positive integer, got '0'"),
+        (
+            "--loss=chunk_f1",
+            "--loss: unknown loss 'chunk_f1'; did you mean 'chunk-f1'? The names are accuracy",
+        ),
+        ("--loss=f0", "--loss: beta must be a number from 1e-06 to 1e+06, got 0.0\n"),
+    ],
+)
+def test_values_of_options_are_checked_by_their_names(corpora, capsys, option, message):
+    with pytest.raises(SystemExit) as stopped:
+        run("train", "tag", "train.txt", "-o", "m.npz", option)
+    told = capsys.readouterr().err
+    assert stopped.value.code == Exit.USAGE and message in told and "tallytree.losses" not in told
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "loss"),
+    [
+        ("chunk", "chunk-f2", tt.losses.ChunkFBeta(beta=2.0)),
+        ("chunk", "f0.5", tt.losses.FBeta(beta=0.5, background="O")),
+        ("tag", "accuracy", tt.losses.HammingDistance()),
+        ("parse", "f2", tt.losses.FBeta(beta=2.0)),
+    ],
+)
+def test_losses_have_the_same_names_as_in_python(corpora, task, name, loss):
+    data = "train.mrg" if task == "parse" else "train.txt"
+    assert run("train", task, data, "-o", "m.npz", "--loss", name, "--tolerance=0.9", "--quiet") == Exit.OK
+    assert load("m.npz").loss == loss
 
 
 def test_files_may_stand_behind_options(corpora, capsys):
@@ -200,8 +238,9 @@ def test_probabilities_of_margins_are_refused(corpora, capsys):
     with pytest.raises(SystemExit):
         run("chunk", "svm.npz", "train.txt", "--maximise", "g2")
     assert "expected accuracy, f1" in capsys.readouterr().err
-    for metric in ("f", "f0", "fnan", "f-1", "f1e3", "f 2", "chunk-f", "chunk-f+2"):
+    for metric in ("f", "f0", "fnan", "f-1", "f1e3", "f 2", "chunk-f", "chunk-f+2", "f9999999"):
         with pytest.raises(SystemExit) as stopped:
             run("chunk", "svm.npz", "train.txt", f"--maximise={metric}")
         assert stopped.value.code == Exit.USAGE
-        assert f"expected a positive number after f, as in f0.5, got '{metric}'" in capsys.readouterr().err
+        text = f"expected a number from 1e-6 to 1e6 after f, as in f0.5, got '{metric}'"
+        assert text in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_labels_that_were_not_learned(estimator, X):
     unseen = with_second(["O", "B-Q", "O"])
     assert 0.0 <= fitted.score(X, unseen) < 1.0  # it cannot be right, which is no error
     if hasattr(fitted, "log_loss"):
-        with pytest.raises(tt.ModelError, match=r"example 1: label 'B-Q' was not in the first fit"):
+        with pytest.raises(tt.ModelError, match=r"example 1: label 'B-Q' was not in the training data"):
             fitted.log_loss(X, unseen)
 
 

@@ -114,3 +114,12 @@ def test_softness_is_positive_and_losses_are_shares():
         minimise_bound(problem, np.ones(18), softness=0.0)
     with pytest.raises(tt.ModelError, match="the bound needs a loss between 0 and 1"):
         minimise_bound(sequences(1, tt.losses.HammingDistance()), np.ones(18))
+
+
+@pytest.mark.parametrize(
+    "change", [{"passes": -1}, {"passes": "3"}, {"step": 0.0}, {"step": "1"}, {"batch": 0}, {"seed": -1}]
+)
+def test_settings_of_the_descent_are_checked(change):
+    (name,) = change
+    with pytest.raises(tt.ModelError, match=f"^{name} must be .*, got"):
+        minimise_bound(sequences(1, LOSSES[0]), np.ones(18), **change)

@@ -20,15 +20,21 @@ import tallytree as tt
 from tallytree.learning import (
     CuttingPlanes,
     FrankWolfe,
+    Graph,
+    GraphCRF,
+    GraphSVM,
     SequenceCRF,
     SequenceSVM,
     Subgradient,
     TopTallies,
+    TreeCRF,
+    TreeSVM,
     structured_crf,
     train,
 )
 from tallytree.learning.descent import fit_weights
 from tallytree.learning.files import read_arrays, write_arrays
+from tallytree.parsing import parse_tree
 
 SOLVERS = [
     FrankWolfe(batch=2, room=3),
@@ -177,7 +183,7 @@ def test_damaged_files_are_refused_and_half_written_ones_never_seen(tmp_path, mo
     with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint, or it is damaged"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     write_arrays(file, {"kind": "estimator"}, {})
-    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint: it holds estimator"):
+    with pytest.raises(tt.ModelError, match="is not a tallytree checkpoint: it holds an estimator"):
         train(sequences(1, LOSSES["hamming"]), checkpoint=file)
     with pytest.raises(tt.ModelError, match=r"\['bad'\] hold something else"):
         write_arrays(file, {"kind": "estimator"}, {"bad": np.array([object()])})
@@ -237,13 +243,60 @@ def test_an_interrupt_before_the_first_checkpoint_does_not_promise_one(tmp_path,
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("estimator", [SequenceSVM(), SequenceCRF()])
-def test_control_c_before_the_first_pass_is_noted(estimator, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+TAGS = [["x", "O", "x"], ["O", "O"]]
+GRAPHS = [Graph(np.eye(2)[[0, 1, 0]], [[0, 1], [1, 2]]), Graph(np.eye(2)[[1, 0]], [[0, 1]])]
+TREES = [parse_tree("(S (A a) (B b))"), parse_tree("(S (A b) (B a))")]
+WRITERS = {
+    SequenceSVM: (CHUNKS, TAGS),
+    SequenceCRF: (CHUNKS, TAGS),
+    GraphSVM: (GRAPHS, TAGS),
+    GraphCRF: (GRAPHS, TAGS),
+    TreeSVM: (["a b", "b a"], TREES),
+    TreeCRF: (["a b", "b a"], TREES),
+}
 
-    monkeypatch.setattr(type(estimator), "_learn_features", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(CHUNKS, [["x", "O", "x"], ["O", "O"]])
-    assert estimator.interrupted_
-    assert not hasattr(estimator, "weights_")
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("reader", WRITERS)
+def test_a_checkpoint_of_another_estimator_says_whose_it_is(writer, reader, tmp_path):
+    file = tmp_path / "run.npz"
+    writer(checkpoint=file).fit(*WRITERS[writer])
+    before = file.read_bytes()
+    if reader is writer:
+        assert reader(checkpoint=file).fit(*WRITERS[reader]).converged_
+        return
+    with pytest.raises(tt.ModelError) as caught:
+        reader(checkpoint=file).fit(*WRITERS[reader])
+    assert str(caught.value) == (
+        f"the checkpoint '{file}' was written by {writer.__name__}, so {reader.__name__} cannot resume from "
+        "it; delete the file or use another one"
+    )
+    assert file.read_bytes() == before
+
+
+def test_checkpoints_without_the_name_of_their_writer(tmp_path):
+    """As an earlier release wrote them."""
+    file = tmp_path / "run.npz"
+    SequenceSVM(checkpoint=file).fit(CHUNKS, TAGS)
+    header, arrays = read_arrays(file, "checkpoint")
+    assert header.pop("writer") == "SequenceSVM"
+    write_arrays(file, header, arrays)
+    assert SequenceSVM(checkpoint=file).fit(CHUNKS, TAGS).converged_
+    write_arrays(file, header, arrays)
+    with pytest.raises(tt.ModelError, match="was written by an SVM, so SequenceCRF cannot resume from it"):
+        SequenceCRF(checkpoint=file).fit(CHUNKS, TAGS)
+    write_arrays(file, {**header, "settings": 3}, arrays)
+    with pytest.raises(tt.ModelError, match="is from another run"):
+        SequenceSVM(checkpoint=file).fit(CHUNKS, TAGS)
+
+
+def test_a_checkpoint_of_a_problem_of_ones_own(tmp_path):
+    class Own(type(sequences(1, LOSSES["hamming"]))):
+        pass
+
+    problem = sequences(1, LOSSES["hamming"])
+    problem.__class__ = Own
+    train(problem, checkpoint=tmp_path / "run.npz")
+    text = r"was written by train\(\) on Own, so SequenceSVM cannot"
+    with pytest.raises(tt.ModelError, match=text):
+        SequenceSVM(checkpoint=tmp_path / "run.npz").fit(CHUNKS, TAGS)

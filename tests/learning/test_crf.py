@@ -202,7 +202,7 @@ def test_weights_of_classes():
 @pytest.mark.parametrize(
     ("parameters", "weights", "y", "text"),
     [
-        ({"objective": "hinge"}, None, None, "objective must be one of 'likelihood'"),
+        ({"objective": "hinge"}, None, None, "objective must be 'likelihood', 'softmax-margin' or 'risk'"),
         ({"loss": tt.losses.HammingDistance()}, None, None, "the likelihood has no loss"),
         ({"objective": "risk", "loss": tt.losses.FBeta(background="Q")}, None, None, "background 'Q'"),
         ({"c2": -1.0}, None, None, "c2 must be a non-negative number, got -1.0"),
@@ -212,7 +212,7 @@ def test_weights_of_classes():
         ({}, [1.0], None, "there are 2 examples"),
         ({"class_weight": {"z": 1.0}}, None, None, "class_weight has 'z'"),
         ({"class_weight": {"D": -1.0}}, None, None, "the weight of label 'D' is -1.0"),
-        ({"class_weight": 3}, None, None, "class_weight must map labels"),
+        ({"class_weight": 3}, None, None, "class_weight must be a mapping of labels"),
         ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions but 1 labels"),
         ({}, None, [["D", "N"]], "there are 2 examples but 1 labellings"),
     ],
@@ -283,7 +283,7 @@ def test_warm_starts_go_on():
     crf = SequenceCRF(c2=0.01, max_passes=8, tolerance=1e-8, warm_start=True)
     before = crf.fit(X, y).primal_
     assert crf.fit(X, y).primal_ < before
-    with pytest.raises(tt.ModelError, match="was not in the first fit"):
+    with pytest.raises(tt.ModelError, match="was not in the training data"):
         crf.fit(X, [["new"] * len(one) for one in y])
 
 

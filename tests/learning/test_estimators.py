@@ -234,7 +234,7 @@ def test_no_examples_give_no_predictions():
         ([[["a"]]], ["x"], "a labelling must be a sequence of labels, got the string 'x'"),
         ([[{"a": object()}]], [["x"]], "example 0: attribute 'a' has the value"),
         ([[["a"]], [{"a": np.nan}]], [["x"]] * 2, "example 1: attribute 'a' is nan, but values must be"),
-        ([[["a"]], [{"a": {"b": np.inf}}]], [["x"]] * 2, "example 1: attribute 'b' is inf"),
+        ([[["a"]], [{"a": {"b": np.inf}}]], [["x"]] * 2, "example 1: attribute 'a:b' is inf"),
         ([[{"a": 10**400}]], [["x"]], "example 0: attribute 'a' is too large"),
         ([[["a"], "bc"]], [["x", "y"]], "a position must be a list of strings, a dictionary"),
         ([np.array([[np.nan]])], [["x"]], "features must be finite"),

@@ -83,7 +83,7 @@ def test_sequences_that_are_cut_elsewhere_are_another_problem(tmp_path):
     first = train(cut(2, 4), C=1.0, checkpoint=file)
     with pytest.raises(tt.ModelError, match="is from another run"):
         train(cut(3, 3), C=1.0, checkpoint=file)
-    with pytest.raises(tt.ModelError, match="start was found for other examples"):
+    with pytest.raises(tt.ModelError, match="the last result is for other examples"):
         train(cut(3, 3), C=1.0, start=first)
     train(cut(2, 4), C=2.0, start=first)
 
@@ -182,9 +182,9 @@ def test_a_problem_that_changes_is_told_what_to_do(tmp_path):
 def test_a_start_of_another_kind_is_refused():
     problem = cut(2, 4)
     first = train(problem, C=1.0)
-    with pytest.raises(tt.ModelError, match="start is the result of another solver"):
+    with pytest.raises(tt.ModelError, match="the last result is from FrankWolfe, not CuttingPlanes"):
         train(problem, CuttingPlanes("one"), start=first)
-    with pytest.raises(tt.ModelError, match="start was found with 'margin' scaling"):
+    with pytest.raises(tt.ModelError, match="the last result is for 'margin' scaling"):
         train(problem, FrankWolfe(), scaling="slack", start=first)
 
 

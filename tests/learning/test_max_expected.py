@@ -125,5 +125,5 @@ def test_a_loss_by_its_name():
     assert (MaxExpected("f1")(model) == MaxExpected(tt.losses.FBeta(background="O"))(model)).all()
     model = tt.Model.chain([[1.5, 0.0]] * 3, np.zeros((2, 2)), states=["O", "B"])
     assert (MaxExpected("f2")(model) == MaxExpected(tt.losses.FBeta(beta=2.0, background="O"))(model)).all()
-    with pytest.raises(tt.ModelError, match="unknown loss 'g2'; the names are hamming, f1, chunk-f1"):
+    with pytest.raises(tt.ModelError, match="unknown loss 'g2'; the names are accuracy, hamming, f1"):
         MaxExpected("g2")

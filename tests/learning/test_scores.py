@@ -102,7 +102,7 @@ def test_losses_by_name():
     assert as_loss("chunk-f2") == ChunkFBeta(beta=2.0)
     assert as_loss("accuracy") == as_loss("hamming")
     for wrong in ("F1", "chunk", "f", "f-1", "f1e3", "f٢", "iou2", 3, None):
-        with pytest.raises(ModelError, match=r"unknown loss .*; the names are hamming, f1, .* as in f2"):
+        with pytest.raises(ModelError, match=r"unknown loss .* names are accuracy, hamming, f1, .* as in f2"):
             as_loss(wrong)
     with pytest.raises(ModelError, match="beta must be"):
         as_loss("f0")

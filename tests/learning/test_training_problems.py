@@ -146,3 +146,14 @@ def test_chains_that_do_not_fit_are_solved_as_models_with_a_warning(monkeypatch,
 def test_numbers_of_planes_are_positive(kind, arguments):
     with pytest.raises(tt.ModelError, match="must be a positive integer, got"):
         kind(*arguments)
+
+
+def test_sequences_may_be_dense():
+    rows, truths = [np.eye(2)[[0, 1]], np.eye(2)], [[0, 1], [0, 1]]
+    made = SequenceProblem([rows[0], rows[1].tolist()], truths, 2, tt.losses.HammingDistance())
+    whole = SequenceProblem([*map(sparse.csr_matrix, rows)], truths, 2, tt.losses.HammingDistance())
+    assert made.fingerprint() == whole.fingerprint()
+    with pytest.raises(tt.ModelError, match="example 1: an example must have shape"):
+        SequenceProblem([rows[0], np.ones(2)], truths, 2, tt.losses.HammingDistance())
+    with pytest.raises(tt.ModelError, match="loss must be a loss such as HammingDistance"):
+        SequenceProblem(rows, truths, 2, "f1")

@@ -168,7 +168,7 @@ def test_an_interrupted_fit_keeps_what_it_has(monkeypatch):
     monkeypatch.setattr(tt.learning.progress, "show_line", interrupted)
     svm = TreeSVM(verbose=True)
     with pytest.raises(
-        KeyboardInterrupt, match=r"interrupted after 1 passes.* set warm_start=True and fit again"
+        KeyboardInterrupt, match=r"interrupted after 1 pass.* set warm_start=True and fit again"
     ):
         svm.fit(SENTENCES, TREES)
     assert svm.interrupted_ and svm.weights_.any()

@@ -275,7 +275,10 @@ def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int |
         return np.asarray(wrong / parts, dtype=np.float64)
     tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
     if tables is None or not isinstance(loss, NodeLoss) or not isinstance(tables.recipe, NodeLoss):
-        raise ModelError(f"the expected {type(loss).__name__} is only known for losses of nodes and chunks")
+        raise ModelError(
+            "expected losses can be computed for Hamming losses and losses of nodes or chunks, got "
+            f"{type(loss).__name__}"
+        )
     _, sizes = tables.kinds(labels, chains.lengths)
     turned = [_turned(loss, size, length) for size, length in zip(sizes, chains.lengths, strict=True)]
     counting = tables

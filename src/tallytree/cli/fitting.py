@@ -12,10 +12,20 @@ from typing import Any
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit, UsageError, end_workers, stop_code
 from tallytree.cli.inputs import learning
-from tallytree.cli.options import filled, least, natural, positive, refuse, shown
+from tallytree.cli.options import (
+    Suggested,
+    filled,
+    least,
+    loss_name,
+    natural,
+    number,
+    positive,
+    refuse,
+    shown,
+)
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.losses.base import Loss
-from tallytree.losses.names import LOSS_NAMES, as_loss
+from tallytree.losses.names import LOSS_NAMES, as_loss, base_name
 
 _USUAL: dict[str, Any] = {
     "beta": 1.0,
@@ -43,8 +53,11 @@ def learning_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("learning").add_argument
     add(
         "--loss",
-        choices=LOSS_NAMES,
-        help="the loss to train for (default hamming; for parse: none, count rules only)",
+        type=loss_name,
+        choices=Suggested(LOSS_NAMES),
+        metavar="LOSS",
+        help=f"the loss to train for: {', '.join(LOSS_NAMES)}; any number after f is its beta, as in f2 and "
+        "chunk-f0.5 (default hamming; for parse: none, count rules only)",
     )
     add("--beta", type=positive, help="the weight of recall relative to precision in F (default 1)")
     add("--background", metavar="LABEL", help="the negative label for f1 and iou (default O)")
@@ -67,7 +80,7 @@ def learning_options(command: ArgumentParser) -> None:
     add("--solver", choices=tuple(_SOLVERS), help="the training algorithm (default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights; better after few passes")
     add("--seed", type=natural, help="random seed for the order of the examples (default 0)")
-    add("--jobs", type=natural, metavar="N", help="the number of processes (default: threads of one process)")
+    add("--jobs", type=number, metavar="N", help="the number of processes (default: threads of one process)")
     add(
         "--checkpoint", metavar="FILE", help="save the state to this file after each pass, and resume from it"
     )
@@ -81,11 +94,12 @@ def refuse_learning(options: Namespace) -> None:
 def settings(given: Namespace) -> dict[str, Any]:
     """Return the parameters of an estimator."""
     fitting = _OF_TREES if given.task == "parse" else _OF_LABELS
-    if given.loss not in (None, *fitting):
+    kind = None if given.loss is None else base_name(given.loss)
+    if kind not in (None, *fitting):
         raise UsageError(f"--loss {given.loss} does not work for {given.task}; use {', '.join(fitting)}")
     if given.loss not in ("f1", "chunk-f1"):
         refuse(given, ["beta"], "except with --loss f1 and chunk-f1")
-    if given.loss not in ("f1", "iou") or given.task == "parse":
+    if kind not in ("f1", "iou") or given.task == "parse":
         refuse(given, ["background"], "except with --loss f1 and iou of tag and chunk")
     if given.objective is not None:
         return _probabilities(given)
@@ -141,7 +155,7 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
         try:
             estimator.fit(X, y)
         except KeyboardInterrupt:
-            if not getattr(estimator, "history_", None):  # before the first pass has ended: nothing to keep
+            if not hasattr(estimator, "weights_"):  # the estimator has kept nothing
                 raise
             sys.stderr.write(f"tallytree: {visible_lines(_interruption(estimator))}\n")
     for one in caught:

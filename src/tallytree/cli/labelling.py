@@ -84,7 +84,9 @@ def _metric(text: str) -> str:
     try:
         tt.losses.as_loss(text)
     except ModelError:
-        raise ArgumentTypeError(f"expected a positive number after f, as in f0.5, got {text!r}") from None
+        raise ArgumentTypeError(
+            f"expected a number from 1e-6 to 1e6 after f, as in f0.5, got {text!r}"
+        ) from None
     return text
 
 

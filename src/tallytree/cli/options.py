@@ -13,7 +13,10 @@ from typing import Any, NoReturn, get_args
 
 from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import FORMATS
+from tallytree.cli.text import in_options
+from tallytree.errors import ModelError
 from tallytree.io.problems import MOST_OPERATIONS
+from tallytree.losses.names import as_loss
 from tallytree.planning.options import Strategy
 from tallytree.planning.orders import METHODS
 
@@ -36,6 +39,13 @@ class Parser(ArgumentParser):
             near = get_close_matches(str(value), map(str, action.choices or ()), n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
+
+
+class Suggested(tuple[str, ...]):
+    """Choices that shells complete, of an option whose type accepts others as well."""
+
+    def __contains__(self, value: object) -> bool:
+        return True
 
 
 class _CommandParser(Parser):
@@ -264,6 +274,15 @@ def positive(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return number
+
+
+def loss_name(text: str) -> str:
+    """Read the name of a loss, as Python accepts it."""
+    try:
+        as_loss(text)
+    except ModelError as error:
+        raise argparse.ArgumentTypeError(in_options(str(error))) from None
+    return text
 
 
 def least(text: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, scored
-from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
+from tallytree.cli.options import Commands, json_option, natural, number, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
@@ -58,7 +58,7 @@ def _sentence_options(command: ArgumentParser) -> None:
     add("--min-count", type=natural, metavar="N", help="ignore features that occur less often (default 1)")
     add(
         "--hashed",
-        type=natural,
+        type=number,
         metavar="N",
         help="hash features to N columns instead of building a vocabulary",
     )

@@ -23,7 +23,7 @@ from sklearn.feature_extraction import FeatureHasher
 from tallytree.bulk.expectations import SparseRows
 from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import brief, of_each
 
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
@@ -68,9 +68,14 @@ def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
         yield f"{name}:{value}", 1.0
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         yield name, _finite(name, value)
-    elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        for inner, weight in attributes(sorted(value) if isinstance(value, (set, frozenset)) else value):
-            yield f"{name}:{inner}", weight
+    elif isinstance(value, Mapping):
+        for inner, part in value.items():
+            yield from _named(f"{name}:{inner}", part)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        if not all(isinstance(one, str) for one in value):
+            raise ModelError(f"attribute {name!r} has {brief(value)}; the items of a list must be strings")
+        for inner in sorted(value) if isinstance(value, (set, frozenset)) else value:
+            yield f"{name}:{inner}", 1.0
     else:
         raise ModelError(
             f"attribute {name!r} has the value {value!r}; use strings, numbers, booleans, or lists or "
@@ -124,9 +129,7 @@ class Columns(Encoder):
 
     def rows(self, positions: Any) -> Rows:
         """Return the matrix as a sparse one."""
-        matrix = sparse.csr_matrix(
-            positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64
-        )
+        matrix = as_matrix(positions)
         if matrix.shape[1] != self.size:
             raise ModelError(f"positions had {self.size} features in training, got {matrix.shape[1]}")
         if not np.isfinite(matrix.data).all():
@@ -134,16 +137,27 @@ class Columns(Encoder):
         return matrix
 
 
+def as_matrix(positions: Any) -> Rows:
+    """Return a dense or sparse matrix as a sparse one."""
+    return sparse.csr_matrix(positions if sparse.issparse(positions) else _dense(positions), dtype=np.float64)
+
+
 def _dense(positions: Any) -> np.ndarray:
     try:
         array = np.asarray(positions, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ModelError(
-            f"expected rows of numbers of the same length, got {type(positions).__name__}"
-        ) from None
+        if any(isinstance(position, (str, Mapping)) or _has_text(position) for position in positions):
+            raise ModelError(
+                f"expected rows of numbers, as in the first example, got {brief(positions)}"
+            ) from None
+        raise ModelError(f"rows of numbers must have the same length, got {brief(positions)}") from None
     if array.ndim != 2:
         raise ModelError(f"an example must have shape (positions, features), got {array.shape}")
     return array
+
+
+def _has_text(position: Any) -> bool:
+    return isinstance(position, Iterable) and any(map(_is_text, position))
 
 
 @dataclass(frozen=True)
@@ -174,7 +188,7 @@ class Vocabulary(Encoder):
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
         """Return the attributes that occur often enough, in order of first occurrence."""
         counts = Counter(chain.from_iterable(of_each(examples, lambda positions: list(_names(positions)))))
-        return cls(tuple(name for name, count in counts.items() if count >= min_count))
+        return cls(tuple(str(name) for name, count in counts.items() if count >= min_count))
 
     def rows(self, positions: Sequence[Any]) -> Rows:
         """Return one row for each position."""
@@ -242,23 +256,31 @@ def _check_size(size: object, least: int = 0) -> None:
 def is_symbolic(positions: Any) -> bool:
     """Return whether an example's positions are lists of strings or dictionaries, rather than numbers."""
     if sparse.issparse(positions) or isinstance(positions, np.ndarray):
-        return isinstance(positions, np.ndarray) and positions.dtype == object
+        return isinstance(positions, np.ndarray) and positions.dtype.kind in "OU"
     first = next(iter(positions), None)
     if isinstance(first, np.ndarray) and first.dtype.kind in "biuf":
         return False
-    return isinstance(first, Mapping) or (
-        isinstance(first, Iterable) and all(isinstance(name, str) for name in first)
-    )
+    if first is None or isinstance(first, (str, Mapping)):
+        return True
+    return isinstance(first, Iterable) and (not (names := list(first)) or any(map(_is_text, names)))
+
+
+def _is_text(value: object) -> bool:
+    """Whether something cannot be meant as a number."""
+    return value is None or isinstance(value, (str, tuple))
 
 
 def encoder_of(examples: Sequence[Any], hashed: int | None = None, min_count: int = 1) -> Encoder:
     """Choose an encoder for the training data."""
     if not len(examples):
         raise ModelError("there are no examples to learn from")
-    filled = next((one for one in examples if _length(one)), examples[0])
+    number, filled = next(((n, one) for n, one in enumerate(examples) if _length(one)), (0, examples[0]))
     if not is_symbolic(filled):
-        return Columns(_width(filled))
-    return Vocabulary.of(examples, min_count) if hashed is None else Hashed(hashed)
+        try:
+            return Columns(_width(filled))
+        except ModelError as error:
+            raise ModelError(f"example {number}: {error}") from None
+    return Vocabulary.of(examples, min_count) if hashed is None else Hashed(int(hashed))
 
 
 def _length(positions: Any) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from tallytree.bounds.softened import SoftMaximum, softened_maxima
 from tallytree.bounds.theorem import norm_terms
 from tallytree.errors import ModelError
+from tallytree.learning.accepted import COUNT, NATURAL, POSITIVE
 from tallytree.learning.planes import Floats, dot
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.solver import batches, shuffled
@@ -117,6 +118,10 @@ def minimise_bound(
     >>> found.history[0].value > found.best.value
     True
     """
+    COUNT.check("batch", batch)
+    NATURAL.check("passes", passes)
+    NATURAL.check("seed", seed)
+    POSITIVE.check("step", step)
     objective = _Objective(problem, softness, delta)
     current = np.array(weights, dtype=np.float64)
     if current.shape != (problem.dimension,) or not np.isfinite(current).all() or not current.any():

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import ModelError
+from tallytree.io.files import check_writable
 from tallytree.learning.files import DAMAGE, read_arrays, write_arrays
 from tallytree.learning.former import former_fingerprint
+from tallytree.learning.graphs import GraphProblem
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import history_of
+from tallytree.learning.recipes import recipe_parameters
+from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.solver import taken
-from tallytree.learning.structured_estimator import recipe_parameters
+from tallytree.learning.trees import TreeProblem
 
 if TYPE_CHECKING:
     from tallytree.learning.training import Trained
@@ -39,14 +43,17 @@ class Checkpoint:
     def __init__(
         self, path: str | os.PathLike[str], settings: dict[str, object], problem: TrainingProblem
     ) -> None:
+        check_writable(path)
         self.path, self.problem = Path(path), problem
         self.settings = {**settings, "problem": problem.fingerprint()}
+        self.writer = _writer(problem, settings)
 
     def write(self, result: Trained) -> None:
         """Write the state, atomically."""
         header = {
             "kind": "checkpoint",
             "fingerprints": _FINGERPRINTS,
+            "writer": self.writer,
             "settings": self.settings,
             "about": _about(self.problem),
             "history": [list(entry) for entry in result.history],
@@ -75,6 +82,7 @@ class Checkpoint:
     def _check(self, header: dict[str, Any]) -> None:
         """Raise an error for the state of another run."""
         settings, about = (_dictionary(header.get(name)) for name in ("settings", "about"))
+        self._check_writer(header, settings)
         wanted = self._wanted(header)
         apart = {name: value for name, value in wanted.items() if settings.get(name) != value}
         if not apart:
@@ -89,6 +97,18 @@ class Checkpoint:
             "use another one"
         )
 
+    def _check_writer(self, header: dict[str, Any], settings: Mapping[str, object]) -> None:
+        """Raise an error for the state of another estimator; earlier releases did not write its name."""
+        known = {"objective": "a CRF", "solver": "an SVM"}
+        told = next((told for name, told in known.items() if name in settings), None)
+        own = next(told for name, told in known.items() if name in self.settings)
+        writer = header.get("writer", self.writer if told in (None, own) else told)
+        if writer != self.writer:
+            raise ModelError(
+                f"the checkpoint {str(self.path)!r} was written by {writer}, so {self.writer} cannot resume "
+                "from it; delete the file or use another one"
+            )
+
     def _wanted(self, header: dict[str, Any]) -> dict[str, object]:
         """Return the settings that a checkpoint of this run has, by the release that wrote it."""
         if header.get("fingerprints") == _FINGERPRINTS:
@@ -100,6 +120,14 @@ class Checkpoint:
                 f"record the content of a {type(self.problem).__name__}; delete it to start over"
             )
         return {**self.settings, "problem": former}
+
+
+def _writer(problem: TrainingProblem, settings: Mapping[str, object]) -> str:
+    """Return the name of the estimator that trains on a problem with these settings."""
+    name = type(problem).__name__
+    if type(problem) not in (SequenceProblem, GraphProblem, TreeProblem):
+        return f"train() on {name}"
+    return name.removesuffix("Problem") + ("CRF" if "objective" in settings else "SVM")
 
 
 def _about(problem: TrainingProblem) -> dict[str, object]:

@@ -16,7 +16,8 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from tallytree.errors import ModelError, TallytreeError
+from tallytree.errors import TallytreeError
+from tallytree.learning.accepted import COUNT, check_all, one_of
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, combined, dot
 from tallytree.learning.solver import Arrays, Report, Run, Solver, half_square, hinge_sum, taken
@@ -95,10 +96,11 @@ class CuttingPlanes(Solver):
     slacks: Literal["one", "each"] = "one"
     room: int = 50
 
+    def __post_init__(self) -> None:
+        check_all(self, slacks=one_of("one", "each"), room=COUNT)
+
     def start(self, oracle: Oracle, C: float) -> CuttingPlanesRun:
         """Return a run at ``w = 0``."""
-        if self.slacks not in ("one", "each"):
-            raise ModelError(f"slacks must be 'one' or 'each', got {self.slacks!r}")
         return CuttingPlanesRun(self, oracle, C)
 
 

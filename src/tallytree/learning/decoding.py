@@ -29,6 +29,7 @@ from tallytree.bulk.chains import Chains
 from tallytree.deprecation import renamed
 from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.kbest import k_best
+from tallytree.learning.accepted import COUNT, FLAG, NATURAL, NUMBER, POSITIVE, check_all
 from tallytree.learning.expected import (
     Choice,
     least_loss_of_model,
@@ -98,6 +99,9 @@ class KBestDecoder(Decoder):
 
     k: int = 5
 
+    def __post_init__(self) -> None:
+        check_all(self, k=COUNT)
+
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return a list of their labels."""
         found = k_best(model, self.k, where=where)
@@ -119,6 +123,9 @@ class MaxBrackets(Decoder):
     penalty: float = 0.0
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        check_all(self, penalty=NUMBER, scale=POSITIVE)
+
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return the tree. The expectation is over all trees, so constraints are not supported."""
         if not isinstance(model, Forest):
@@ -127,7 +134,7 @@ class MaxBrackets(Decoder):
             raise ModelError(
                 "MaxBrackets does not support constraints; remove where=, or use decode=BestDecoder()"
             )
-        s, factor = model.scores, _positive(self.scale)
+        s, factor = model.scores, self.scale
         scaled = (np.ascontiguousarray(factor * scores) for scores in (s.words, s.rules, s.chains))
         return model.rescored(Scores(*scaled)).max_bracket(self.penalty).tree
 
@@ -160,6 +167,14 @@ class ExpectedFBeta(Decoder):
     background: str | int = 0
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        self._loss  # noqa: B018  raise an error for its beta now rather than at prediction
+        check_all(self, scale=POSITIVE)
+
+    @property
+    def _loss(self) -> FBeta:
+        return FBeta(beta=self.beta, background=self.background)
+
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings, so constraints are not supported."""
         _check_free(model, where, "the best expected F")
@@ -167,8 +182,7 @@ class ExpectedFBeta(Decoder):
 
     def assignment(self, model: Model) -> Integers:
         """Return the labelling as state numbers."""
-        loss = FBeta(beta=self.beta, background=self.background)
-        return least_loss_of_nodes(scaled(model, self.scale), loss).labels
+        return least_loss_of_nodes(scaled(model, self.scale), self._loss).labels
 
 
 @dataclass(frozen=True)
@@ -216,6 +230,7 @@ class MaxExpected(Decoder):
 
     def __post_init__(self) -> None:
         as_loss(self.loss)  # raise an error for an unknown name now rather than at prediction
+        check_all(self, scale=POSITIVE, samples=COUNT.or_none(), seed=NATURAL, corpus=FLAG)
 
     @property
     def _recipe(self) -> Loss:
@@ -223,7 +238,8 @@ class MaxExpected(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings, so constraints are not supported."""
-        return model.labels(self.choice(model, where).labels)
+        choice = self.choice(model, where)
+        return model.labels(choice.labels)
 
     def choice(self, model: Any, where: Where = None) -> Choice:
         """Return the labelling with its expected loss, and whether it is proven to be optimal."""
@@ -247,8 +263,7 @@ class MaxExpected(Decoder):
         return [choice.labels for choice in self.of_chains(chains, threads)]
 
     def _scaled(self, chains: Chains) -> Chains:
-        scale = _positive(self.scale)
-        return chains._replace(emissions=chains.emissions * scale, links=chains.links * scale)
+        return chains._replace(emissions=chains.emissions * self.scale, links=chains.links * self.scale)
 
 
 def _check_free(model: Any, where: Where, what: str) -> None:
@@ -258,15 +273,9 @@ def _check_free(model: Any, where: Where, what: str) -> None:
         raise ModelError(f"{what} is over all labellings; remove where=, or use decode=BestDecoder()")
 
 
-def _positive(scale: float) -> float:
-    if not 0.0 < scale < np.inf:
-        raise ModelError(f"scale must be a positive number, got {scale!r}")
-    return scale
-
-
 def scaled(model: Model, scale: float) -> Model:
     """Return a model with all scores multiplied by a number."""
-    blocks = [block.with_tables(read_only(block.tables * _positive(scale))) for block in model.blocks]
+    blocks = [block.with_tables(read_only(block.tables * scale)) for block in model.blocks]
     return Model.from_blocks(
         model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states
     )

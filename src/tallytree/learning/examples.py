@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 from tallytree.errors import ModelError
 
 T = TypeVar("T")
+
+
+def listed(examples: Any, what: str) -> list[Any]:
+    """Return examples as a list; iterators are read, also those within.
+
+    Examples
+    --------
+    >>> listed(iter([[1], iter([2, 3])]), "X must be a sequence of examples")
+    [[1], [2, 3]]
+    >>> listed(None, "X must be a sequence of examples")
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: X must be a sequence of examples, got None
+    """
+    single = isinstance(examples, (str, bytes, Mapping, Set)) or getattr(examples, "ndim", 1) == 0
+    if single or not isinstance(examples, Iterable):
+        raise ModelError(f"{what}, got {brief(examples)}")
+    return [list(one) if isinstance(one, Iterator) else one for one in examples]
+
+
+def brief(value: object) -> str:
+    """Return a value for a message, on one line and not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def of_each(examples: Iterable[Any], get: Callable[[Any], T], kind: str = "example") -> Iterator[T]:

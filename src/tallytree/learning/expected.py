@@ -142,8 +142,6 @@ def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice
             f"no exact method is known for the expected {type(loss).__name__} here; give the number of "
             "labellings to draw, as in MaxExpected(loss, samples=100), to use the best of them"
         )
-    if samples < 1:
-        raise ModelError(f"samples must be a positive integer, got {samples!r}")
     drawn = distribution(model, []).sample(2 * samples, rng=seed).reshape(2 * samples, -1)
     candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment.reshape(1, -1))), axis=0)
     losses, errors = _evaluated(model, loss, candidates, drawn[samples:])

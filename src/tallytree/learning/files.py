@@ -34,6 +34,7 @@ DAMAGE = (
 """Errors from reading a damaged file, which are reported as a :class:`ModelError`."""
 
 _HEADER = "header"
+_KINDS = {"estimator": "an estimator", "checkpoint": "a checkpoint"}
 
 
 def write_arrays(
@@ -59,14 +60,18 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         check_length(os.fstat(file.fileno()).st_size, name)
         try:
             arrays = {key.removesuffix(".npy"): array_of(data) for key, data in _members(file)}
+            if _HEADER not in arrays:
+                raise ValueError("it has no header")
             text = arrays.pop(_HEADER).tobytes().decode("utf-8")
             check_depth(text, "the header")
             header = json.loads(text)
         except DAMAGE as error:
             raise ModelError(f"{name!r} is not a tallytree {kind}, or it is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
-        found = header.get("kind") if isinstance(header, dict) else None
-        raise ModelError(f"{name!r} is not a tallytree {kind}: it holds {found or 'something else'}")
+        found = str(header.get("kind")) if isinstance(header, dict) else ""
+        raise ModelError(
+            f"{name!r} is not a tallytree {kind}: it holds {_KINDS.get(found, 'something else')}"
+        )
     return header, arrays
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tallytree.learning.accepted import COUNT, FLAG, NATURAL, check_all
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats, Plane, dot
 from tallytree.learning.solver import (
@@ -58,6 +59,9 @@ class FrankWolfe(Solver):
     cached_passes: int = 100
     averaging: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_all(self, room=COUNT, batch=COUNT, cached_passes=NATURAL, averaging=FLAG, seed=NATURAL)
 
     def start(self, oracle: Oracle, C: float) -> FrankWolfeRun:
         """Return a run at ``w = 0``."""

@@ -110,7 +110,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
             Columns are in the order of ``classes_``.
         """
         check_is_fitted(self, "weights_")
-        models = self._models(X)
+        models = self._models(self._listed(X))
         if not models:
             return []
         scores = [block.tables for model in models for block in model.blocks]
@@ -120,7 +120,7 @@ class GraphCRF(GraphEstimator, StructuredCRF):
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the mean of ``−log p(y | x)`` over examples; smaller is better."""
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())
         value, _ = GraphObjective(problem, "likelihood", np.ones(len(X)), self._threads)(self.weights_)
         return value / len(X)

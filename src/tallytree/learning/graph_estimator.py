@@ -24,6 +24,7 @@ class GraphEstimator(StructuredEstimator):
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> GraphProblem:
         self._check(X)
         check_lengths([graph.nodes.shape[0] for graph in X], truths, "node")
+        self.labels_.check_loss(loss)
         return GraphProblem(X, truths, self.labels_.count, loss, self.labels_.names)
 
     def _models(self, X: Sequence[Any]) -> list[Model]:

@@ -7,15 +7,19 @@ must have a small width: trees, bands, grids with a short side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tallytree.errors import ModelError
+from tallytree.learning.accepted import COUNT
+from tallytree.learning.examples import brief
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.problem import TrainingProblem
 from tallytree.losses import Loss
@@ -47,19 +51,16 @@ class Graph:
 
     def __post_init__(self) -> None:
         nodes = _matrix(self.nodes, "nodes")
-        edges = np.array(self.edges).reshape(-1, 2)
+        edges = _pairs(self.edges, nodes.shape[0])
         given = np.ones((len(edges), 1)) if self.edge_features is None else self.edge_features
         features = _matrix(given, "edge_features")
-        if edges.size and (edges.min() < 0 or edges.max() >= nodes.shape[0]):
-            raise ModelError(
-                f"edges join nodes 0 to {nodes.shape[0] - 1}, got {int(edges.min())} to {int(edges.max())}"
-            )
         if features.shape[0] != len(edges):
             raise ModelError(f"there are {len(edges)} edges, but {features.shape[0]} rows of edge features")
+        shape = (nodes.shape[0],) if self.shape is None else _shape(self.shape, nodes.shape[0])
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "edges", read_only(edges.astype(np.int32)))
+        object.__setattr__(self, "edges", read_only(edges))
         object.__setattr__(self, "edge_features", features)
-        object.__setattr__(self, "shape", (nodes.shape[0],) if self.shape is None else tuple(self.shape))
+        object.__setattr__(self, "shape", shape)
 
     def model(self, weights: Floats, labels: int, states: Sequence[str] | None = None) -> Model:
         """Return the model of this graph at given weights."""
@@ -74,8 +75,41 @@ class Graph:
         return Model.from_blocks(np.full(len(single), labels), blocks, shape=self.shape, states=states)
 
 
+def _pairs(edges: Any, nodes: int) -> NDArray[np.int32]:
+    """Return edges as an array of pairs of nodes."""
+    given = np.asarray(edges)
+    pairs = given.reshape(-1, 2) if given.size == 0 else given
+    whole = pairs.dtype.kind in "iu" or (pairs.dtype.kind == "f" and bool((pairs % 1 == 0).all()))
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not whole:
+        raise ModelError(f"edges must be pairs of nodes, of shape (K, 2), got {brief(edges)}")
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= nodes):
+        raise ModelError(f"edges join nodes 0 to {nodes - 1}, got {int(pairs.min())} to {int(pairs.max())}")
+    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(loops):
+        node = int(pairs[loops[0], 0])
+        raise ModelError(f"edge {loops[0]} joins node {node} with itself; use a feature of the node instead")
+    return pairs.astype(np.int32)
+
+
+def _shape(shape: Any, nodes: int) -> tuple[int, ...]:
+    """Return the shape of a labelling."""
+    sizes = tuple(shape) if isinstance(shape, Iterable) else ()
+    if not sizes or not all(isinstance(size, Integral) for size in sizes):
+        raise ModelError(f"shape must be a tuple of integers, got {shape!r}")
+    if prod(sizes) != nodes:
+        raise ModelError(f"shape {sizes} has {prod(sizes)} entries, but there are {nodes} nodes")
+    return tuple(map(int, sizes))
+
+
+def _numbers(values: Any, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} must be numbers, got {brief(values)}") from None
+
+
 def _matrix(values: Any, name: str) -> sparse.csr_matrix:
-    dense = values if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
+    dense = values if sparse.issparse(values) else _numbers(values, name)
     if dense.ndim != 2:
         raise ModelError(f"{name} must have two axes, got shape {dense.shape}")
     matrix = sparse.csr_matrix(dense, dtype=np.float64, copy=True)
@@ -101,7 +135,9 @@ def grid_graph(features: ArrayLike) -> Graph:
     >>> grid_graph(np.zeros((2, 3, 1))).edges.tolist()
     [[0, 3], [1, 4], [2, 5], [0, 1], [1, 2], [3, 4], [4, 5]]
     """
-    pixels = np.asarray(features, dtype=np.float64)
+    pixels = _numbers(features, "features")
+    if pixels.ndim != 3:
+        raise ModelError(f"features must have shape (rows, columns, features), got {pixels.shape}")
     rows, columns, size = pixels.shape
     places = np.arange(rows * columns).reshape(rows, columns)
     below = np.column_stack((places[:-1].ravel(), places[1:].ravel()))
@@ -133,7 +169,11 @@ def label_graphs(X: ArrayLike, labels: int, edges: ArrayLike) -> list[Graph]:
     array([[0.5, 2. , 1. , 0. , 0. , 0. ],
            [0. , 0. , 0. , 0.5, 2. , 1. ]])
     """
-    rows = np.column_stack((np.asarray(X, dtype=np.float64), np.ones(len(np.asarray(X)))))
+    COUNT.check("labels", labels)
+    inputs = _numbers(X, "X")
+    if inputs.ndim != 2:
+        raise ModelError(f"X must have shape (examples, features), got {inputs.shape}")
+    rows = np.column_stack((inputs, np.ones(len(inputs))))
     pairs = np.asarray(edges, dtype=np.int32).reshape(-1, 2)
     own = sparse.identity(len(pairs), format="csr")
     return [

@@ -16,7 +16,8 @@ from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.loss_batch import most_violated
 from tallytree.bulk.truth_tables import Search
-from tallytree.errors import InfeasibleError, ModelError, TallytreeError
+from tallytree.errors import InfeasibleError, TallytreeError
+from tallytree.learning.accepted import COUNT, check_all
 from tallytree.learning.planes import Floats, Integers
 from tallytree.losses import Loss
 from tallytree.model.model import Model
@@ -39,7 +40,7 @@ class TopTallies:
     count: int = 4
 
     def __post_init__(self) -> None:
-        _check_positive(self.count, "the number of tallies")
+        check_all(self, count=COUNT)
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,7 @@ class Diverse:
     distance: int = 2
 
     def __post_init__(self) -> None:
-        _check_positive(self.count, "the number of planes")
-        _check_positive(self.distance, "a distance")
-
-
-def _check_positive(number: object, noun: str) -> None:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ModelError(f"{noun} must be a positive integer, got {number!r}")
+        check_all(self, count=COUNT, distance=COUNT)
 
 
 Extra = TopTallies | Diverse | None

@@ -11,6 +11,12 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.learning.examples import check_each
 from tallytree.learning.planes import Integers
+from tallytree.losses import ChunkFBeta, Loss
+from tallytree.losses.brackets import BracketLoss
+from tallytree.losses.nodes import NodeLoss
+
+_MANY = 1000
+"""Integers from here on must be most of the labels: a model has weights for each pair, used or not."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Labels:
 
         def note(labelling: Any) -> None:
             for label in _flat(labelling):
-                if label not in found:
+                if not isinstance(label, (str, int)) or label not in found:
                     _check(label, next(iter(found), label))
                     found[label] = None
 
@@ -48,7 +54,13 @@ class Labels:
             raise ModelError("all labellings are empty, so there is nothing to learn")
         if all(isinstance(label, str) for label in found):
             return cls(tuple(sorted(found)), len(found))
-        return cls(None, int(max(found)) + 1)
+        largest = int(max(found))
+        if largest >= max(_MANY, 10 * len(found)):
+            raise ModelError(
+                f"labels are integers up to {largest}, but only {len(found)} of them occur; integers stand "
+                "for 0, 1, 2 and so on, so number them from 0, or use strings"
+            )
+        return cls(None, largest + 1)
 
     @property
     def classes(self) -> np.ndarray:
@@ -58,13 +70,35 @@ class Labels:
     def encode(self, labelling: Any) -> Integers:
         """Return a labelling as numbers, flat."""
         flat = _flat(labelling)
-        if self.names is None:
-            return np.array(flat, dtype=np.int64)
-        numbers = {name: number for number, name in enumerate(self.names)}
+        names: Any = range(self.count) if self.names is None else self.names
+        numbers = {name: number for number, name in enumerate(names)}
         try:
             return np.array([numbers[label] for label in flat], dtype=np.int64)
-        except KeyError as error:
-            raise ModelError(f"label {error.args[0]!r} was not in the first fit") from None
+        except (KeyError, TypeError):
+            wrong = next(label for label in flat if label not in names)
+            raise ModelError(
+                f"label {wrong!r} was not in the training data, which has {self._told}"
+            ) from None
+
+    def check_loss(self, loss: Loss) -> None:
+        """Raise an error for a loss of trees, and for a background that is not a label."""
+        if isinstance(loss, BracketLoss):
+            raise ModelError(f"{type(loss).__name__} is a loss of parse trees; use another for labellings")
+        if not isinstance(loss, NodeLoss) or isinstance(loss, ChunkFBeta) or loss.background is None:
+            return
+        names: Any = range(self.count) if self.names is None else self.names
+        if loss.background not in names and loss.background not in range(self.count):
+            other = loss.replace(background="O" if "O" in names else names[0])
+            given = ", ".join(f"{name}={value!r}" for name, value in other.parameters().items())
+            raise ModelError(
+                f"the background {loss.background!r} of the loss is not one of the labels, which are "
+                f"{self._told}; choose another, as in {type(loss).__name__}({given})"
+            )
+
+    @property
+    def _told(self) -> str:
+        """The labels, for messages."""
+        return f"0 to {self.count - 1}" if self.names is None else ", ".join(self.names)
 
 
 def _check(label: Any, first: Any) -> None:

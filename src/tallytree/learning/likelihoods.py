@@ -25,19 +25,14 @@ from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.counted import Counts, evidence_of_counts
 from tallytree.bulk.expectations import SparseRows, folded_losses, objective_of_chains, sum_chains
-from tallytree.errors import ModelError
+from tallytree.learning.accepted import one_of
 from tallytree.learning.planes import Floats, Integers
 from tallytree.learning.sequences import SequenceProblem
 
 ObjectiveKind = Literal["likelihood", "softmax-margin", "risk"]
 
 
-def checked_objective(kind: str) -> ObjectiveKind:
-    """Return the name of an objective; raise an error if it is unknown."""
-    if kind not in get_args(ObjectiveKind):
-        known = ", ".join(map(repr, get_args(ObjectiveKind)))
-        raise ModelError(f"objective must be one of {known}, got {kind!r}")
-    return kind  # type: ignore[return-value]
+OBJECTIVE = one_of(*get_args(ObjectiveKind))
 
 
 class Objective(ABC):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import eq
 from typing import Any, NamedTuple
 
 from tallytree.errors import ModelError
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import listed, of_each
 from tallytree.losses import (
     FBeta,
     HammingDistance,
@@ -34,12 +35,15 @@ def accuracy(truths: Iterable[Any], predictions: Iterable[Any]) -> float:
     >>> accuracy([["B", "O"], ["O"]], [["B", "B"], ["O"]])
     0.6666666666666666
     """
-    pairs = [
-        (a, b)
-        for y, z in zip(truths, predictions, strict=True)
-        for a, b in zip(_flat(y), _flat(z), strict=True)
-    ]
-    return sum(bool(a == b) for a, b in pairs) / max(len(pairs), 1)
+
+    def compared(pair: tuple[Any, Any]) -> tuple[int, int]:
+        y, z = map(_flat, pair)
+        if len(y) != len(z):
+            raise ModelError(f"the truth has {len(y)} labels, the prediction has {len(z)}")
+        return sum(map(bool, map(eq, y, z))), len(y)
+
+    each = list(of_each(_paired(truths, predictions), compared))
+    return sum(right for right, _ in each) / max(sum(size for _, size in each), 1)
 
 
 def corpus_f(
@@ -75,18 +79,13 @@ def corpus_f(
         nodes = bound.nodes(list(_flat(pair[1])))
         return (nodes & bound.gold).total(), nodes.total(), bound.gold.total()
 
-    right_ones, others = list(truths), list(predictions)
-    if len(right_ones) != len(others):
-        raise ModelError(
-            f"there are {len(right_ones)} truths but {len(others)} predictions; each truth needs one"
-        )
-    each = list(of_each(zip(right_ones, others, strict=True), counted))
+    each = list(of_each(_paired(truths, predictions), counted))
     right, found, wanted = map(sum, zip(*each, strict=True)) if each else (0, 0, 0)
     square = beta**2
     return CorpusScore(
         right / found if found else float(not wanted),
         right / wanted if wanted else float(not found),
-        (1 + square) * right / (square * wanted + found) if found or wanted else 1.0,
+        min((1 + square) * right / (square * wanted + found), 1.0) if found or wanted else 1.0,
     )
 
 
@@ -110,7 +109,7 @@ def corpus_score(truths: Iterable[Any], predictions: Iterable[Any], loss: Loss |
     (0.0, 0.5)
     """
     loss = as_loss(loss)
-    pairs = [(_flat(y), _flat(z)) for y, z in zip(truths, predictions, strict=True)]
+    pairs = [(_flat(y), _flat(z)) for y, z in _paired(truths, predictions)]
     right, found = [list(y) for y, _ in pairs], [list(z) for _, z in pairs]
     if isinstance(loss, FBeta):
         return corpus_f(right, found, loss).f
@@ -168,6 +167,15 @@ token_f1_scorer = Scorer("f1")
 
 chunk_f1_scorer = Scorer("chunk-f1")
 """F1 of whole chunks over the corpus, as in seqeval."""
+
+
+def _paired(truths: Iterable[Any], predictions: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return each truth with its prediction."""
+    right = listed(truths, "truths must be a sequence of labellings")
+    found = listed(predictions, "predictions must be a sequence of labellings")
+    if len(right) != len(found):
+        raise ModelError(f"there are {len(right)} truths but {len(found)} predictions; each truth needs one")
+    return list(zip(right, found, strict=True))
 
 
 def _flat(labelling: Any) -> Any:

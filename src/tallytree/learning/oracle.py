@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from tallytree.errors import ModelError
+from tallytree.learning.accepted import JOBS, one_of
 from tallytree.learning.inference import Extra, Found, Scaling, Task
 from tallytree.learning.planes import Floats, Plane, scaled_plane
 from tallytree.learning.problem import Labelling, TrainingProblem
@@ -25,6 +25,8 @@ _PIECE = 64
 
 _MANY = 1024
 """Labellings whose features are computed at once: enough for speed, few enough for memory."""
+
+SCALING = one_of(*get_args(Scaling))
 
 
 class Oracle(Protocol):
@@ -73,10 +75,8 @@ class ExactOracle:
         extra: Extra = None,
         n_jobs: int | None = None,
     ) -> None:
-        if scaling not in ("margin", "slack"):
-            raise ModelError(f"scaling must be 'margin' or 'slack', got {scaling!r}")
-        if n_jobs == 0:
-            raise ModelError("n_jobs must be a number of processes, or -1 for one per processor; got 0")
+        SCALING.check("scaling", scaling)
+        JOBS.check("n_jobs", n_jobs)
         self.problem, self.scaling, self.extra, self.n_jobs = problem, scaling, extra, n_jobs
         self.dimension = problem.dimension
         self.calls, self.seconds = 0, 0.0

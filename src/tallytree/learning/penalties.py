@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.errors import ModelError
+from tallytree.learning.accepted import NON_NEGATIVE, check_all
 from tallytree.learning.planes import Floats
 
 
@@ -24,9 +24,7 @@ class Penalty:
     c2: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in (("c1", self.c1), ("c2", self.c2)):
-            if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < np.inf:
-                raise ModelError(f"{name} must be a non-negative number, got {value!r}")
+        check_all(self, c1=NON_NEGATIVE, c2=NON_NEGATIVE)
 
     def value(self, weights: Floats) -> float:
         """Return the penalty of some weights."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from tallytree.learning.accepted import CALLBACK, FILE, NO_LIMIT, PASSES, check_all
 from tallytree.learning.planes import Floats
 
 
@@ -118,6 +119,10 @@ class RunOptions:
     max_seconds: float = np.inf
     checkpoint: str | os.PathLike[str] | None = None
     callback: Callback | None = None
+
+    def __post_init__(self) -> None:
+        check_all(self, tolerance=NO_LIMIT, max_passes=PASSES, max_seconds=NO_LIMIT)
+        check_all(self, checkpoint=FILE, callback=CALLBACK)
 
     def reached(self, history: list[Progress]) -> bool:
         """Return whether the last certified gap is small enough."""

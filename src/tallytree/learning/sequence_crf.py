@@ -14,14 +14,15 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
-from tallytree.learning.examples import check_lengths, of_each
+from tallytree.learning.accepted import PROBABILITY
+from tallytree.learning.descent import Fitted
+from tallytree.learning.examples import brief, check_lengths, listed, of_each
 from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
 from tallytree.learning.sequence_estimator import SequenceEstimator
 from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
-from tallytree.learning.structured_estimator import noting_interrupts
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight, counts_of
 from tallytree.losses import ChunkFBeta, Loss, as_loss
@@ -63,7 +64,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     n_jobs : int, optional
         The number of threads, by default the number of processors. The weights do not depend on it.
     warm_start : bool
-        Start from the weights of the last fit.
+        Start from the weights of the last fit, with its labels and features.
     checkpoint : path, optional
         A file for the weights, written after each step; an interrupted fit resumes from it.
     verbose : bool
@@ -131,7 +132,6 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     _counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None = None
 
-    @noting_interrupts
     def fit(
         self,
         X: Sequence[Any],
@@ -158,11 +158,23 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         >>> crf.predict([[["c"]]])
         [array(['y'], dtype=object)]
         """
-        self._counted = None if counted is None else (self._read(counted[0]), counted[1])
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            self._counted = None
+        return self._settle(X, y, sample_weight, counted)
+
+    def _fit(  # type: ignore[override]
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: ArrayLike | None,
+        counted: tuple[Sequence[Any], Sequence[Mapping[Any, Any]]] | None,
+    ) -> Fitted:
+        if counted is not None:
+            if not isinstance(counted, (tuple, list)) or len(counted) != 2:
+                raise ModelError(f"counted must be a pair (examples, counts), got {brief(counted)}")
+            counts = listed(counted[1], "counts must be a sequence of mappings")
+            self._counted = self._read(self._listed(counted[0])), counts
+        found = super()._fit(X, y, sample_weight)
+        self.__dict__.pop("_counted", None)
+        return found
 
     def _learn_features(self, X: Sequence[Any]) -> None:
         super()._learn_features([*X, *(() if self._counted is None else self._counted[0])])
@@ -189,10 +201,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     def _check_loss(self, problem: SequenceProblem) -> None:
         if truth_tables(problem.loss, problem.labels, problem.states) is None:
-            background = getattr(problem.loss, "background", None)
             raise ModelError(
-                f"{problem.loss!r} cannot be summed over labellings of {problem.labels} labels"
-                + ("" if background is None else f"; is its background {background!r} one of the labels?")
+                f"{type(problem.loss).__name__} cannot be summed over labellings; use a loss that counts "
+                "positions or chunks, such as HammingDistance, FBeta or ChunkFBeta"
             )
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
@@ -204,7 +215,8 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
             Columns are in the order of ``classes_``.
         """
         check_is_fitted(self, "weights_")
-        if not len(X):
+        X = self._listed(X)
+        if not X:
             return []
         chains = self._chains(X)
         found = sum_chains(chains, threads=self._threads)
@@ -230,10 +242,14 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         [('NP', 0, 1)]
         """
         check_is_fitted(self, "weights_")
-        if not len(X):
+        X = self._listed(X)
+        if not X:
             return []
+        PROBABILITY.check("least", least)
+        if self.labels_.names is None:
+            raise ModelError("the labels are numbers, but chunks need names such as 'B-NP'")
         loss = ChunkFBeta(scheme=scheme, background=background)
-        tags = [tag_of(name, scheme, background) for name in self.labels_.names or ()]
+        tags = [tag_of(name, scheme, background) for name in self.labels_.names]
         kinds = sorted({tag.type for tag in tags if tag.type is not None})
         found: list[list[LikelyChunk]] = [[] for _ in X]
         likely = likely_nodes(self._chains(X), loss, least, self._threads)
@@ -259,7 +275,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
             One exact number for each example.
         """
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         chains, labels = self._chains(X), self._truths(X, y)
         check_lengths(chains.lengths, labels)
         chosen = self._recipe() if loss is None else as_loss(loss)
@@ -268,7 +284,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the mean of ``−log p(y | x)`` over examples; smaller is better."""
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         chains, truths = self._chains(X), self._truths(X, y)
         check_lengths(chains.lengths, truths)
         found = sum_chains(chains, threads=self._threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
-from tallytree.learning.examples import check_each, check_lengths, of_each
+from tallytree.learning.examples import brief, check_each, check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -21,6 +21,13 @@ from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import ChunkFBeta, Loss
 from tallytree.model.model import Model
 from tallytree.transducers.chunks import tag_of
+
+
+def _check_positions(example: Any) -> None:
+    if isinstance(example, (str, bytes, Mapping)) or not isinstance(example, Sized):
+        kind = "the string " if isinstance(example, str) else ""
+        single = "; pass a list of examples, also for a single one" if isinstance(example, Mapping) else ""
+        raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}{single}")
 
 
 class SequenceEstimator(StructuredEstimator):
@@ -45,8 +52,14 @@ class SequenceEstimator(StructuredEstimator):
     def _learn_features(self, X: Sequence[Any]) -> None:
         self.encoder_ = encoder_of(X, self.hashed, self.min_count)
 
+    def _listed(self, X: Iterable[Any]) -> list[Any]:
+        examples = super()._listed(X)
+        if not set(map(type, examples)) <= {list, tuple}:
+            check_each(examples, _check_positions)
+        return examples
+
     def _read(self, X: Sequence[Any]) -> Sequence[Any]:
-        return X if self.features is None else [self.features(sentence) for sentence in X]
+        return X if self.features is None else list(of_each(X, self.features))
 
     def _check_fit(self) -> None:
         super()._check_fit()
@@ -59,6 +72,7 @@ class SequenceEstimator(StructuredEstimator):
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
         rows = list(of_each(X, self.encoder_.rows))
         check_lengths([matrix.shape[0] for matrix in rows], truths)
+        self.labels_.check_loss(loss)
         if isinstance(loss, ChunkFBeta):
             self._check_tags(truths, loss)
         return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)

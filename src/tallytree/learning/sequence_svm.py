@@ -38,7 +38,8 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
         The number of processes for inference during training, through joblib and its current backend; the
         weights are the same. Useful with large batches, as in ``FrankWolfe(batch=512)``.
     warm_start : bool
-        Continue from the last fit on the same examples; C, the tolerance and the passes may change.
+        Continue from the last fit on the same examples; C, the tolerance and the passes may change. Labels
+        and features stay as they were.
     checkpoint : path, optional
         A file for the state of the fit, written after each pass; an interrupted fit resumes from it.
     verbose : bool

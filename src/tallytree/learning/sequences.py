@@ -17,6 +17,8 @@ from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
+from tallytree.learning.attributes import as_matrix
+from tallytree.learning.examples import of_each
 from tallytree.learning.inference import ChainTask, Task
 from tallytree.learning.planes import Features, Floats, Integers, collected
 from tallytree.learning.problem import TrainingProblem
@@ -51,7 +53,7 @@ class SequenceProblem(TrainingProblem):
 
     Parameters
     ----------
-    sequences : sequence of sparse matrices of shape (M_i, F)
+    sequences : sequence of matrices of shape (M_i, F), sparse or dense
         The features of each sequence.
     truths : sequence of integer arrays of shape (M_i,)
         The true labels, by number.
@@ -87,6 +89,9 @@ class SequenceProblem(TrainingProblem):
         loss: Loss,
         states: Sequence[str] | None = None,
     ) -> None:
+        if not isinstance(loss, Loss):
+            raise ModelError(f"loss must be a loss such as HammingDistance(), got {loss!r}")
+        sequences = list(of_each(sequences, lambda one: one if sparse.issparse(one) else as_matrix(one)))
         lengths = [matrix.shape[0] for matrix in sequences]
         if lengths != [len(truth) for truth in truths]:
             raise ModelError("each sequence needs a list of labels, with one label for each of its positions")

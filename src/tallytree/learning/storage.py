@@ -23,11 +23,12 @@ from tallytree.learning.graph_crf import GraphCRF
 from tallytree.learning.graph_svm import GraphSVM
 from tallytree.learning.inference import Diverse, TopTallies
 from tallytree.learning.labels import Labels
+from tallytree.learning.parameters import check_parameters
 from tallytree.learning.progress import history_of
+from tallytree.learning.recipes import recipe_parameters
 from tallytree.learning.sequence_crf import SequenceCRF
 from tallytree.learning.sequence_svm import SequenceSVM
-from tallytree.learning.solver import Solver
-from tallytree.learning.structured_estimator import StructuredEstimator, recipe_parameters
+from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.subgradient import Subgradient
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.tree_crf import TreeCRF
@@ -71,34 +72,6 @@ _FEATURES: dict[str, tuple[str, ...]] = {
     "SequenceSVM": ("encoder_",),
     "TreeCRF": ("model_", "gradient_norm_"),
     "TreeSVM": ("model_",),
-}
-_NUMBER, _NOTHING = (int, float), type(None)
-_KINDS: dict[str, tuple[type, ...]] = {
-    "loss": (tallytree.losses.Loss, str, _NOTHING),
-    "solver": (Solver, _NOTHING),
-    "extra": (TopTallies, Diverse, _NOTHING),
-    "features": (WindowFeatures, _NOTHING),
-    "scaling": (str,),
-    "C": _NUMBER,
-    "objective": (str,),
-    "c1": _NUMBER,
-    "c2": _NUMBER,
-    "margin": _NUMBER,
-    "class_weight": (dict, str, _NOTHING),
-    "all_possible_states": (bool,),
-    "tolerance": _NUMBER,
-    "max_passes": _NUMBER,
-    "max_seconds": _NUMBER,
-    "n_jobs": (int, _NOTHING),
-    "checkpoint": (str, _NOTHING),
-    "hashed": (int, _NOTHING),
-    "min_count": (int,),
-    "horizontal": (int, _NOTHING),
-    "vertical": (int,),
-    "tail": (str,),
-    "prior": _NUMBER,
-    "smoothing": _NUMBER,
-    "rare": (int,),
 }
 _RESULTS = ("primal_", "dual_", "converged_", "interrupted_")
 
@@ -181,10 +154,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstima
 
 def _check_parameters(estimator: StructuredEstimator) -> None:
     """Raise an error for parameters of the wrong type, which would break a later fit."""
-    for name, value in estimator.get_params(deep=False).items():
-        wanted = _KINDS.get(name)
-        if wanted is not None and not isinstance(value, wanted):
-            raise ModelError(f"its parameter {name} has the invalid value {value!r}")
+    check_parameters(estimator.get_params(deep=False))
     estimator._recipe()  # a name must be known
     numbers = (estimator.primal_, estimator.dual_)
     if not all(isinstance(number, (int, float)) for number in numbers):

@@ -14,17 +14,16 @@ from numpy.typing import ArrayLike
 
 from tallytree.errors import ModelError
 from tallytree.learning.checkpoints import Checkpoint
-from tallytree.learning.descent import Fitted, fit_weights
+from tallytree.learning.descent import Fitted, State, fit_weights
 from tallytree.learning.fingerprints import fingerprint_of
-from tallytree.learning.likelihoods import Objective, ObjectiveKind, checked_objective
+from tallytree.learning.likelihoods import Objective, ObjectiveKind
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import RunOptions, shown_passes
-from tallytree.learning.structured_estimator import StructuredEstimator, noting_interrupts
+from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
-from tallytree.losses.base import check_positive
 
 
 class StructuredCRF(StructuredEstimator):
@@ -64,13 +63,12 @@ class StructuredCRF(StructuredEstimator):
     @property
     def _threads(self) -> int | None:
         """The number of threads for ``n_jobs``; all if it is negative."""
-        return None if self.n_jobs is None or self.n_jobs < 0 else self.n_jobs
+        return None if self.n_jobs is None or self.n_jobs < 0 else int(self.n_jobs)
 
     @abstractmethod
     def _objective(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> Objective:
         """Return the objective to minimise, without the penalty."""
 
-    @noting_interrupts
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> Self:
         """Learn weights from labelled examples.
 
@@ -85,10 +83,14 @@ class StructuredCRF(StructuredEstimator):
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C also stops the caller, such as a grid search. The estimator keeps the best weights so far.
+            Ctrl-C also stops the caller, such as a grid search. After the first pass, the estimator has the
+            best weights so far; before, it stays as it was.
         """
-        self._check_examples(X, y)
-        kind, penalty = checked_objective(self.objective), Penalty(self.c1, self.c2)
+        return self._settle(X, y, sample_weight)
+
+    def _fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None) -> Fitted:
+        X, y = self._some_paired(X, y)
+        kind, penalty = self.objective, Penalty(self.c1, self.c2)
         self._check_settings(kind)
         going_on = self.warm_start and hasattr(self, "weights_")
         X = self._read(X)
@@ -106,12 +108,13 @@ class StructuredCRF(StructuredEstimator):
             elif memory is not None and memory.path.exists():  # which has the weights
                 start = np.zeros(objective.dimension)
             else:
-                start = self._start(objective, penalty, problem, importance, options)
+                first = self._start(objective, penalty, problem, importance, options)
+                if first.interrupted:  # the weights of the likelihood are the best so far
+                    return self._note(first, objective)
+                start = first.weights
             left = replace(options, max_seconds=max(options.max_seconds - (perf_counter() - began), 0.0))
             found = fit_weights(objective, penalty, start, left, memory)
-        self._note(found, objective.spread(found.weights))
-        self._raise_interrupt()
-        return self
+        return self._note(found, objective)
 
     def _check_settings(self, kind: ObjectiveKind) -> None:
         """Raise an error for settings that the objective does not use."""
@@ -119,7 +122,6 @@ class StructuredCRF(StructuredEstimator):
             raise ModelError(
                 "the likelihood has no loss; remove loss=, or use objective='risk' or 'softmax-margin'"
             )
-        check_positive(self.margin, "margin")
         if kind != "softmax-margin" and self.margin != 1.0:
             raise ModelError(
                 f"margin={self.margin!r} is for objective='softmax-margin', got {kind!r}; remove margin="
@@ -140,18 +142,14 @@ class StructuredCRF(StructuredEstimator):
 
     def _start(
         self, objective: Objective, penalty: Penalty, problem: Any, importance: Floats, options: RunOptions
-    ) -> Floats:
+    ) -> Fitted:
         """Return the initial weights: those of the likelihood for tables of tallies, or 0."""
         start = np.zeros(objective.dimension)
         if objective.convex and not objective.tallied:
-            return start
+            return Fitted(State(start), start)
         likelihood = self._first_objective(problem, importance)
         rough = replace(options, tolerance=max(options.tolerance, 0.01), checkpoint=None)
-        found = fit_weights(likelihood, penalty, start, rough)
-        if found.interrupted:  # use the weights of the likelihood
-            self._note(found, likelihood.spread(found.weights))
-            self._raise_interrupt()
-        return found.weights
+        return fit_weights(likelihood, penalty, start, rough)
 
     def _memory(self, problem: TrainingProblem, kind: ObjectiveKind, importance: Floats) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -170,19 +168,17 @@ class StructuredCRF(StructuredEstimator):
         """Return further settings that a checkpoint must agree with."""
         return {}
 
-    def _note(self, found: Fitted, weights: Floats) -> None:
-        self.weights_ = weights
+    def _note(self, found: Fitted, objective: Objective) -> Fitted:
+        self.weights_ = objective.spread(found.weights)
         self.history_ = found.history
         self.primal_, self.dual_ = found.primal, found.dual
         self.gradient_norm_ = found.gradient
         self.converged_, self.interrupted_ = found.converged, found.interrupted
         self.classes_ = self.labels_.classes
-        if not found.converged and not found.interrupted:
-            self._warn(_last(found, self.objective), "Raise max_passes or c2")
+        return found
 
-
-def _last(found: Fitted, objective: ObjectiveKind) -> str:
-    """Describe where a descent ended."""
-    if objective == "risk" or not 0.0 < found.primal < np.inf:
-        return f"a gradient norm of {found.gradient:.3g}"
-    return f"a relative gap of {max(found.primal - found.dual, 0.0) / found.primal:.3g}"
+    def _shortfall(self) -> tuple[str, str]:
+        where = f"a gradient norm of {self.gradient_norm_:.3g}"
+        if self.objective != "risk" and 0.0 < self.primal_ < np.inf:
+            where = f"a relative gap of {max(self.gap_, 0.0) / self.primal_:.3g}"
+        return where, "Raise max_passes or c2"

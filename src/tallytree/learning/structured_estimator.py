@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,81 +16,22 @@ from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
-from tallytree.learning.examples import of_each
+from tallytree.learning.examples import listed, of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
+from tallytree.learning.parameters import check_parameters
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
+from tallytree.learning.recipes import RecipeEstimator
 from tallytree.losses import HammingDistance, Loss, as_loss
+from tallytree.statistics.statistic import Recipe, Statistic
 
 
-def recipe_parameters(recipe: Any) -> dict[str, Any]:
-    """Return the parameters of a frozen value by name; for a loss, without its truth.
+class Outcome(Protocol):
+    """What all results of training have in common."""
 
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> recipe_parameters(tt.losses.FBeta(beta=2.0, background="O"))
-    {'background': 'O', 'beta': 2.0}
-    """
-    if not is_dataclass(recipe) or isinstance(recipe, type):
-        return {}
-    return {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.init and f.name != "truth"}
-
-
-class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose parameters may be frozen values with their own parameters."""
-
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Store the arguments of a constructor under their own names, as scikit-learn requires."""
-        self.__dict__.update(
-            {name: value for name, value in given.items() if name not in ("self", "__class__")}
-        )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with ``deep``, those of losses and solvers as ``loss__beta``."""
-        parameters: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name, value in list(parameters.items()):
-                inner = recipe_parameters(value)
-                parameters.update({f"{name}__{key}": part for key, part in inner.items()})
-        return parameters
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters by name; ``loss__beta`` replaces the loss by one with another beta."""
-        outer = {name: value for name, value in parameters.items() if "__" not in name}
-        super().set_params(**outer)
-        for name, value in parameters.items():
-            if name in outer:
-                continue
-            owner, _, key = name.partition("__")
-            recipe: Any = getattr(self, owner, None)
-            known = recipe_parameters(recipe)
-            if key not in known:
-                raise ModelError(
-                    f"unknown parameter {name!r}: {owner} is {recipe!r}"
-                    + (f", which has {', '.join(known)}" if known else "")
-                )
-            setattr(self, owner, replace(recipe, **{key: value}))
-        return self
-
-
-Arguments = ParamSpec("Arguments")
-Found = TypeVar("Found")
-
-
-def noting_interrupts(fit: Callable[Arguments, Found]) -> Callable[Arguments, Found]:
-    """Decorate a fit: ``interrupted_`` is set whenever Ctrl-C stops it, also before the first pass."""
-
-    @wraps(fit)
-    def noted(*arguments: Arguments.args, **named: Arguments.kwargs) -> Found:
-        try:
-            return fit(*arguments, **named)
-        except KeyboardInterrupt:
-            arguments[0].interrupted_ = True  # type: ignore[attr-defined]
-            raise
-
-    return noted
+    history: list[Progress]
+    interrupted: bool
 
 
 class StructuredEstimator(RecipeEstimator):
@@ -115,6 +53,8 @@ class StructuredEstimator(RecipeEstimator):
     converged_: bool
     interrupted_: bool
 
+    _noun = "labellings"
+
     # --- implemented by subclasses ------------------------------------------------------------------------
 
     def _read(self, X: Sequence[Any]) -> Sequence[Any]:
@@ -132,6 +72,14 @@ class StructuredEstimator(RecipeEstimator):
     def _truths(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
         """Return labellings in the form of the problem."""
         return list(of_each(y, self.labels_.encode))
+
+    @abstractmethod
+    def _fit(self, *data: Any) -> Outcome:
+        """Learn weights and set all attributes of a fit; :meth:`_settle` decides whether they are kept."""
+
+    @abstractmethod
+    def _shortfall(self) -> tuple[str, str]:
+        """Return where a fit ended that did not converge, and what to do about it."""
 
     @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
@@ -156,11 +104,25 @@ class StructuredEstimator(RecipeEstimator):
 
     # --- scikit-learn's interface --------------------------------------------------------------------------
 
-    def _check_examples(self, X: Sequence[Any], y: Sequence[Any]) -> None:
-        if len(X) != len(y):
-            raise ModelError(f"there are {len(X)} examples but {len(y)} labellings; each example needs one")
-        if not len(X):
+    def _listed(self, X: Iterable[Any]) -> list[Any]:
+        """Return examples as a list."""
+        return listed(X, "X must be a sequence of examples")
+
+    def _paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return examples and their labellings as lists of the same length."""
+        examples, truths = self._listed(X), listed(y, f"y must be a sequence of {self._noun}")
+        if len(examples) != len(truths):
+            raise ModelError(
+                f"there are {len(examples)} examples but {len(truths)} labellings; each example needs one"
+            )
+        return examples, truths
+
+    def _some_paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the same if there is at least one example."""
+        examples, truths = self._paired(X, y)
+        if not examples:
             raise ModelError("there are no examples to learn from")
+        return examples, truths
 
     def _run_options(self, show: Callback | None) -> RunOptions:
         return RunOptions(self.tolerance, self.max_passes, self.max_seconds, self.checkpoint, show)
@@ -168,25 +130,46 @@ class StructuredEstimator(RecipeEstimator):
     def _recipe(self) -> Loss:
         return HammingDistance() if self.loss is None else as_loss(self.loss)
 
-    def _warn(self, where: str, remedy: str) -> None:
-        """Warn about a fit that ended above its tolerance."""
-        warnings.warn(
-            f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are the "
-            f"best so far. {remedy}, or raise the tolerance",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    def _settle(self, *data: Any) -> Self:
+        """Fit a copy of the estimator, and take over its attributes all at once, or not at all.
 
-    def _raise_interrupt(self) -> None:
-        """Raise an interrupt again after recording the fit, so that it also stops the caller."""
-        if not self.interrupted_:
-            return
+        They are kept if the fit ended, or if Ctrl-C stopped it after its first pass. Otherwise the estimator
+        stays as it was, with the results of its last fit if there was one.
+        """
+        check_parameters(self.get_params(deep=False))
+        trial = object.__new__(type(self))
+        trial.__dict__.update(self.__dict__)
+        try:
+            found = trial._fit(*data)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._unchanged()) from None
+        if found.interrupted and not found.history:
+            raise KeyboardInterrupt(self._unchanged())
+        self.__dict__.update(trial.__dict__)
+        if self.interrupted_:  # raised again, so that it also stops the caller
+            raise KeyboardInterrupt(self._how_to_resume())
+        if not self.converged_:
+            where, remedy = self._shortfall()
+            warnings.warn(
+                f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are "
+                f"the best so far. {remedy}, or raise the tolerance",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _unchanged(self) -> str:
+        state = "has the weights of the last fit" if hasattr(self, "weights_") else "is not fitted"
+        return f"training was interrupted before the first pass ended. The estimator {state}; fit again"
+
+    def _how_to_resume(self) -> str:
         written = self.checkpoint is not None and os.path.exists(self.checkpoint)  # after the first pass
         on = "fit again" if written else "set warm_start=True and fit again"
         source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
-        raise KeyboardInterrupt(
-            f"training was interrupted after {len(self.history_)} passes. The estimator has the best weights "
-            f"so far and can predict; {on} to resume{source}"
+        passes = f"{len(self.history_)} pass{'es' if len(self.history_) > 1 else ''}"
+        return (
+            f"training was interrupted after {passes}. The estimator has the best weights so far and can "
+            f"predict; {on} to resume{source}"
         )
 
     @property
@@ -208,13 +191,16 @@ class StructuredEstimator(RecipeEstimator):
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
-        if not hasattr(decoder, "each"):
-            raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {decode!r}")
-        if isinstance(where, str):
+        if not hasattr(decoder, "each") or isinstance(decoder, type):
+            got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
+            raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
+        if isinstance(where, (str, bool, Statistic, Recipe)):
+            got = f"the string {where!r}" if isinstance(where, str) else repr(where)
+            more = "" if isinstance(where, (str, bool)) else "; compare it with a number"
             raise ModelError(
-                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got the string {where!r}"
+                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {got}{more}"
             )
-        return self._predicted(X, decoder, where)
+        return self._predicted(self._listed(X), decoder, where)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         return decoder.each(self._models(X), where)
@@ -224,6 +210,7 @@ class StructuredEstimator(RecipeEstimator):
 
         That is F over all examples for F losses, and the fraction of correct labels for Hamming losses.
         """
+        X, y = self._paired(X, y)
         return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
 
     def bound(
@@ -241,6 +228,7 @@ class StructuredEstimator(RecipeEstimator):
             A loss between 0 and 1; the loss of the fit by default.
         """
         check_is_fitted(self, "weights_")
+        X, y = self._paired(X, y)
         return pac_bayes(
             self._models(X),
             y,

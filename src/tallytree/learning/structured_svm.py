@@ -15,7 +15,7 @@ from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import shown_passes
 from tallytree.learning.solver import Solver
-from tallytree.learning.structured_estimator import StructuredEstimator, noting_interrupts
+from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.training import Trained, train
 from tallytree.losses import Loss
 
@@ -46,7 +46,6 @@ class StructuredSVM(StructuredEstimator):
     ) -> None:
         self._keep(locals())
 
-    @noting_interrupts
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Learn weights from labelled examples.
 
@@ -59,9 +58,13 @@ class StructuredSVM(StructuredEstimator):
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C also stops the caller, such as a grid search. The estimator keeps the best weights so far.
+            Ctrl-C also stops the caller, such as a grid search. After the first pass, the estimator has the
+            best weights so far; before, it stays as it was.
         """
-        self._check_examples(X, y)
+        return self._settle(X, y)
+
+    def _fit(self, X: Sequence[Any], y: Sequence[Any]) -> Trained:
+        X, y = self._some_paired(X, y)
         known = getattr(self, "_trained", None) if self.warm_start else None
         X = self._read(X)
         if known is None:
@@ -73,8 +76,7 @@ class StructuredSVM(StructuredEstimator):
         with shown_passes(self.verbose) as show:
             trained = train(oracle, self.solver, C=self.C, start=known, options=self._run_options(show))
         self._note(trained)
-        self._raise_interrupt()
-        return self
+        return trained
 
     def _check_same(self, problem: TrainingProblem, known: Trained) -> None:
         if known.oracle.problem.fingerprint() != problem.fingerprint():
@@ -90,14 +92,11 @@ class StructuredSVM(StructuredEstimator):
         self.primal_, self.dual_ = trained.primal, trained.dual
         self.converged_, self.interrupted_ = trained.converged, trained.interrupted
         self.classes_ = self.labels_.classes
-        if not trained.converged and not trained.interrupted:
-            self._warn(f"a relative gap of {_last_gap(trained)}", "Raise max_passes, lower C")
+
+    def _shortfall(self) -> tuple[str, str]:
+        gap = max(self.gap_, 0.0) / max(self.primal_, sys.float_info.min)
+        size = "unknown size" if self.primal_ == np.inf else f"{gap:.3g}"
+        return f"a relative gap of {size}", "Raise max_passes, lower C"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_trained"}
-
-
-def _last_gap(trained: Trained) -> str:
-    if trained.primal == np.inf:
-        return "unknown size"
-    return f"{max(trained.gap, 0.0) / max(trained.primal, sys.float_info.min):.3g}"

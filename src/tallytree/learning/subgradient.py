@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tallytree.learning.accepted import COUNT, FLAG, NATURAL, check_all
 from tallytree.learning.oracle import Oracle
 from tallytree.learning.planes import Floats
 from tallytree.learning.solver import (
@@ -49,6 +50,9 @@ class Subgradient(Solver):
     batch: int = 16
     averaging: bool = True
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_all(self, batch=COUNT, averaging=FLAG, seed=NATURAL)
 
     def start(self, oracle: Oracle, C: float) -> SubgradientRun:
         """Return a run at ``w = 0``."""

@@ -6,15 +6,17 @@ on a sentence of (word, tag) rows gives the previous word together with the word
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import NumberedNames
+from tallytree.values import counted
 
 Template = tuple[tuple[int, int], ...]
 """Places (column, offset) that are read together."""
@@ -58,7 +60,13 @@ def templated(sentence: Sequence[Row], templates: Iterable[Template] = CHUNKING)
     >>> templated([("the", "DT"), ("cat", "NN")], [((1, 0),), ((0, -1), (0, 0))])
     [['1[0]=DT', '0[-1]|0[0]=<s>|the'], ['1[0]=NN', '0[-1]|0[0]=the|cat']]
     """
-    columns = list(zip(*sentence, strict=True))
+    return _templated(sentence, CHUNKING if templates is CHUNKING else checked_templates(templates))
+
+
+def _templated(sentence: Sequence[Row], templates: Sequence[Template]) -> list[list[str]]:
+    needed = _columns(templates)
+    _check_rows(sentence, needed)
+    columns = list(zip(*(row[:needed] for row in sentence), strict=True))
     reach = _reach(templates)
     padded = [[_BEFORE] * reach + list(column) + [_AFTER] * reach for column in columns]
     named = [(_prefix(template), template) for template in templates]
@@ -66,6 +74,40 @@ def templated(sentence: Sequence[Row], templates: Iterable[Template] = CHUNKING)
         [name + "|".join([padded[column][place + offset] for column, offset in t]) for name, t in named]
         for place in range(reach, reach + len(sentence))
     ]
+
+
+def checked_templates(templates: Any) -> tuple[Template, ...]:
+    """Return templates as tuples; raise an error if they are malformed."""
+    try:
+        made = tuple(tuple((column, offset) for column, offset in template) for template in templates)
+    except (TypeError, ValueError):
+        made = (((-1, 0),),)
+    places = [place for template in made for place in template]
+    whole = all(type(number) is int for place in places for number in place)
+    if not whole or any(column < 0 or abs(offset) > _FARTHEST for column, offset in places):
+        raise ModelError(
+            "a template is a sequence of (column, offset), with columns from 0 and offsets up to "
+            f"{_FARTHEST}; got {templates!r}"
+        )
+    return made
+
+
+def _columns(templates: Iterable[Template]) -> int:
+    """Return the number of columns that a row needs."""
+    return max((column + 1 for template in templates for column, _ in template), default=1)
+
+
+def _check_rows(sentence: Any, columns: int) -> None:
+    if isinstance(sentence, (str, Mapping)) or not isinstance(sentence, Iterable):
+        raise ModelError(f"a sentence must be a sequence of rows, got {sentence!r:.80}")
+    plain = set(map(type, sentence)) <= {list, tuple} and min(map(len, sentence), default=columns) >= columns
+    if plain and set(map(type, chain.from_iterable(row[:columns] for row in sentence))) <= {str}:
+        return  # the usual case
+    for row in sentence:
+        if isinstance(row, (str, Mapping)) or not isinstance(row, Collection) or len(row) < columns:
+            raise ModelError(f"each position must be a row of {counted(columns, 'column')}, got {row!r}")
+        if not all(isinstance(one, str) for one in list(row)[:columns]):
+            raise ModelError(f"the columns of a row must be strings, got {row!r}")
 
 
 def _reach(templates: Iterable[Template]) -> int:
@@ -126,28 +168,16 @@ class WindowFeatures:
     parts: bool = False
 
     def __post_init__(self) -> None:
-        templates = tuple(tuple((column, offset) for column, offset in t) for t in self.templates)
-        places = [place for template in templates for place in template]
-        whole = all(type(number) is int for place in places for number in place)
-        if not whole or any(column < 0 or abs(offset) > _FARTHEST for column, offset in places):
-            raise ModelError(
-                "a template is a sequence of (column, offset), with columns from 0 and offsets up to "
-                f"{_FARTHEST}; got {self.templates!r}"
-            )
-        object.__setattr__(self, "templates", templates)
+        object.__setattr__(self, "templates", checked_templates(self.templates))
 
     @property
     def columns(self) -> int:
         """The number of columns that a row needs."""
-        return max((column + 1 for template in self.templates for column, _ in template), default=1)
+        return _columns(self.templates)
 
     def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
         """Return the features of each position."""
-        columns = self.columns
-        for row in sentence:
-            if isinstance(row, str) or len(row) < columns:
-                raise ModelError(f"each position must be a row of {columns} columns, got {row!r}")
-        found = templated([row[:columns] for row in sentence], self.templates)
+        found = _templated(sentence, self.templates)
         if not self.parts:
             return found
         return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]

@@ -18,6 +18,7 @@ from tallytree.learning.checkpoints import Checkpoint
 from tallytree.learning.frank_wolfe import FrankWolfe
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
+from tallytree.learning.parameters import check_parameters
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Progress, RunChanges, RunOptions, time_left
@@ -116,8 +117,12 @@ def train(
     See :class:`TrainingProblem`.
     """
     options = replace(options or RunOptions(), **changes)
-    if not C > 0.0 or not np.isfinite(C):
-        raise ModelError(f"C must be a positive number, got {C!r}")
+    check_parameters({"C": C, "solver": solver, "extra": extra})
+    if not hasattr(problem, "dimension"):
+        fit = "; estimators are trained with .fit(X, y)" if hasattr(problem, "fit") else ""
+        raise ModelError(
+            f"problem must be a TrainingProblem, such as SequenceProblem; got {problem!r:.80}{fit}"
+        )
     oracle = problem if isinstance(problem, ExactOracle) else ExactOracle(problem, scaling, extra, n_jobs)
     if not len(oracle):
         raise ModelError("there are no examples to learn from")
@@ -168,11 +173,18 @@ def regularisation_path(
         yield C, result
 
 
+_REMEDY = "undo the change, or train without start= (warm_start=False)"
+
+
 def _started(solver: Solver, oracle: ExactOracle, C: float, start: Trained | None) -> Trained:
     run = solver.start(oracle, C)
     if start is not None:
         _check_start(start, run, oracle)
-        run.restore(start.run.arrays())
+        try:
+            run.restore(start.run.arrays())
+        except ValueError:
+            name = type(solver).__name__
+            raise ModelError(f"the last result is from a {name} with other settings; {_REMEDY}") from None
         run.C = start.run.C
         run.rescale(C)
     return Trained(oracle, run, run.weights)
@@ -182,17 +194,15 @@ def _check_start(start: Trained, run: Run, oracle: ExactOracle) -> None:
     """Raise an error for results of another solver or other examples, whose planes are not valid here."""
     before = start.oracle
     if type(start.run) is not type(run):
-        raise ModelError("start is the result of another solver; train without it, or use the same solver")
+        names = (type(one).__name__.removesuffix("Run") for one in (start.run, run))
+        raise ModelError(f"the last result is from {', not '.join(names)}; {_REMEDY}")
     if before.scaling != oracle.scaling:
         raise ModelError(
-            f"start was found with {before.scaling!r} scaling, so its planes are not valid for "
-            f"{oracle.scaling!r} scaling; train without it"
+            f"the last result is for {before.scaling!r} scaling, not {oracle.scaling!r}; {_REMEDY}"
         )
     same = before.problem is oracle.problem
     if not same and before.problem.fingerprint() != oracle.problem.fingerprint():
-        raise ModelError(
-            "start was found for other examples or another loss, so its bounds are not valid; remove it"
-        )
+        raise ModelError(f"the last result is for other examples or another loss; {_REMEDY}")
 
 
 def _passes(result: Trained, oracle: ExactOracle, options: RunOptions) -> Iterator[Progress]:

@@ -152,7 +152,7 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     def log_loss(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the mean of ``−log p(y | x)`` over sentences; smaller is better."""
         check_is_fitted(self, "weights_")
-        self._check_examples(X, y)
+        X, y = self._some_paired(X, y)
         problem = self._problem(X, self._truths(X, y), self._recipe())
         objective = TreeObjective(problem, "likelihood", np.ones(len(X)), self._threads)
         return objective(self.weights_)[0] / len(X)

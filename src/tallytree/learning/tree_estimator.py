@@ -40,6 +40,8 @@ class TreeEstimator(StructuredEstimator):
 
     model_: TreeModel
 
+    _noun = "trees"
+
     @property
     def grammar_(self) -> Grammar:
         """The plain grammar."""
@@ -122,7 +124,8 @@ class TreeEstimator(StructuredEstimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""
-        return score_brackets(y, self.predict(X)).f1
+        X, y = self._paired(X, y)
+        return score_brackets(self._truths(X, y), self.predict(X)).f1
 
     def bound(self, *arguments: Any, **options: Any) -> NoReturn:
         """Raise an error: the bound counts mismatches by variable, and trees have none."""

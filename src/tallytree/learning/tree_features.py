@@ -145,7 +145,7 @@ class TreeFeatures:
     ) -> TreeFeatures:
         """Learn vocabularies from constituents and words of trees; or hash to a number of columns each."""
         if hashed is not None:
-            return cls(Hashed(hashed), Hashed(hashed), Hashed(hashed))
+            return cls(Hashed(int(hashed)), Hashed(int(hashed)), Hashed(int(hashed)))
         sides, spans, words = zip(*(_seen(tree, counted) for tree in trees), strict=True)
         return cls(*(Vocabulary.of(part, min_count) for part in (sides, spans, words)))
 

@@ -18,11 +18,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tallytree.errors import ModelError
+from tallytree.learning.accepted import NON_NEGATIVE, check_all
 from tallytree.learning.planes import Features, Floats, Integers
 from tallytree.learning.tree_features import Sentence, TreeFeatures, side_rows, span_rows
 from tallytree.learning.tree_grammar import Derivation, TreebankGrammar
-from tallytree.losses.base import is_number
 from tallytree.parsing import Forest
 from tallytree.parsing.compiled import compiled
 from tallytree.running.charts import Scores, StepCounts
@@ -47,8 +46,7 @@ class TreeModel:
     prior: float = 1.0
 
     def __post_init__(self) -> None:
-        if not is_number(self.prior) or not 0.0 <= self.prior < np.inf:
-            raise ModelError(f"prior must be a non-negative number, got {self.prior!r}")
+        check_all(self, prior=NON_NEGATIVE)
 
     @cached_property
     def _widths(self) -> tuple[int, int, int]:

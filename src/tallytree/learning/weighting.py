@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.errors import ModelError
+from tallytree.learning.accepted import NON_NEGATIVE
 from tallytree.learning.labels import Labels
 from tallytree.learning.planes import Floats, Integers
 
@@ -75,16 +76,14 @@ def _is_number(value: Any) -> bool:
 
 
 def _named(class_weight: Any, labels: Labels) -> Floats:
-    if not isinstance(class_weight, Mapping):
-        raise ModelError(f"class_weight must map labels to numbers, or be 'balanced'; got {class_weight!r}")
     each = np.ones(labels.count)
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     for label, weight in class_weight.items():
         if label not in numbers:
             raise ModelError(f"class_weight has {label!r}, which is not a label of the examples")
-        if not 0.0 <= weight < np.inf:
+        if not NON_NEGATIVE.test(weight):
             raise ModelError(
-                f"the weight of label {label!r} is {weight}, but weights must be finite and at least 0"
+                f"the weight of label {label!r} is {weight!r}, but weights must be finite and at least 0"
             )
         each[numbers[label]] = weight
     return each

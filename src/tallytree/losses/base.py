@@ -197,3 +197,21 @@ def check_positive(number: object, name: str) -> None:
     """Raise an error unless a number is positive and finite."""
     if not is_number(number) or not 0 < number < np.inf:
         raise ModelError(f"{name} must be a positive number, got {number!r}")
+
+
+_LEAST, _MOST = 1e-6, 1e6
+"""The range of beta. Beyond it, F is precision or recall up to rounding, and its square may not be finite."""
+
+
+def checked_beta(beta: object, *, of_nodes: bool = False) -> float:
+    """Return the weight of recall in an F-measure; raise an error if it is out of range."""
+    if is_number(beta) and not isinstance(beta, bool) and _LEAST <= beta <= _MOST:
+        return plain(beta)  # type: ignore[no-any-return]
+    alone = "; for precision alone, use losses.Precision, for recall alone, losses.Recall"
+    raise ModelError(
+        f"beta must be a number from {_LEAST:g} to {_MOST:g}, got {_brief(beta)}{alone if of_nodes else ''}"
+    )
+
+
+def _brief(value: object) -> str:
+    return f"{value:.0e}" if isinstance(value, int) and 10**9 < abs(value) < 10**300 else f"{value!r:.40}"

@@ -14,13 +14,17 @@ from numpy.typing import ArrayLike
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss, Values
 from tallytree.model.model import Model
+from tallytree.trees import Tree
 
 
 @dataclass(frozen=True)
-class _BracketLoss(Loss):
+class BracketLoss(Loss):
     """A loss based on the constituents that cross one of the truth."""
 
     def _crossing(self, y: Any) -> int:
+        for tree in (self._required(), y):
+            if not isinstance(tree, Tree):
+                raise ModelError(f"{type(self).__name__} is a loss of parse trees, got {tree!r:.60}")
         right = {(start, end) for _, start, end in self._required().constituents()}
         return sum(
             count
@@ -36,7 +40,7 @@ class _BracketLoss(Loss):
 
 
 @dataclass(frozen=True)
-class CrossingBrackets(_BracketLoss):
+class CrossingBrackets(BracketLoss):
     """The number of constituents that cross one of the truth.
 
     Examples
@@ -63,7 +67,7 @@ class CrossingBrackets(_BracketLoss):
 
 
 @dataclass(frozen=True)
-class CrossingBracketsRate(_BracketLoss):
+class CrossingBracketsRate(BracketLoss):
     """The fraction of constituents that cross one of the truth; 0 if there are none.
 
     Examples
@@ -76,8 +80,8 @@ class CrossingBracketsRate(_BracketLoss):
 
     def __call__(self, y: Any) -> float:
         """Divide the number of crossing constituents by the number of constituents."""
-        size = y.constituents().total()
-        return self._crossing(y) / size if size else 0.0
+        crossing, size = self._crossing(y), y.constituents().total()
+        return crossing / size if size else 0.0
 
     def value(self, *tallies: ArrayLike) -> Values:
         """Divide the first tally by the second."""

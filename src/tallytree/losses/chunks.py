@@ -25,6 +25,7 @@ from tallytree.transducers.chunks import Scheme, Tag, checked_scheme, tag_of
 from tallytree.transducers.encodings import transduced
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
+from tallytree.trees import Tree
 
 
 class Chunk(NamedTuple):
@@ -72,7 +73,7 @@ class ChunkFBeta(FBeta):
     truth : labelling, optional
         The true labelling.
     beta : float
-        The weight of recall relative to precision; positive.
+        The weight of recall relative to precision, from 1e-6 to 1e6.
     scheme : {"BIO", "BIOES", "IO"}
         How labels encode chunks.
     background : str
@@ -98,6 +99,8 @@ class ChunkFBeta(FBeta):
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the chunks of a labelling."""
+        if isinstance(y, Tree):
+            raise ModelError(f"{type(self).__name__} is a loss of labellings, not of trees; use FBeta()")
         labels = flat(y if self._model is None else self._model.labels(y))
         if len(labels) != len(self.right):
             raise ModelError(f"the truth has {len(self.right)} variables, the labelling has {len(labels)}")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, check_positive, columns
+from tallytree.losses.base import Bounds, LabellingLoss, Line, Values, checked_beta, columns
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.recipes import matches, mismatches
@@ -172,7 +172,7 @@ class FBeta(NodeLoss, by_size=True):
     truth, background
         As for all losses of nodes.
     beta : float
-        The weight of recall relative to precision; positive.
+        The weight of recall relative to precision, from 1e-6 to 1e6.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class FBeta(NodeLoss, by_size=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.beta, "beta")
+        object.__setattr__(self, "beta", checked_beta(self.beta, of_nodes=True))
 
     def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
         """Return one minus the weighted harmonic mean of precision and recall."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tallytree.errors import BudgetError
-from tallytree.losses.base import Values, check_positive
+from tallytree.losses.base import Values, checked_beta
 from tallytree.losses.sequences import (
     Group,
     Sentence,
@@ -148,7 +148,7 @@ class RougeL(SequenceLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.beta, "beta")
+        object.__setattr__(self, "beta", checked_beta(self.beta))
 
     def __call__(self, y: Any) -> float:
         """Compute the loss of a labelling by definition."""
