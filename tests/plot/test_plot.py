@@ -14,6 +14,7 @@ from tallytree.plot import profile_curve, side_by_side
 from tallytree.plot.reliability import wilson_interval
 
 plt = pytest.importorskip("matplotlib.pyplot")
+Text = pytest.importorskip("matplotlib.text").Text
 
 
 def points(ax, marker):
@@ -52,16 +53,24 @@ def test_markers_of_many_tallies_do_not_merge(size):
     assert line.get_markersize() <= max(1.5, np.diff(places).min())
 
 
+@pytest.mark.parametrize("size", [(6, 3.2), (2.5, 2), (3, 1.2)])
 @pytest.mark.parametrize("k", range(8))
-def test_the_label_of_the_best_stays_inside(week, wet, k):
+def test_the_label_of_the_best_stays_inside_and_hides_no_point(week, wet, k, size):
+    ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+    profile_curve(tt.profile(week, [wet]), where=wet == k, ax=ax)
+    ax.figure.canvas.draw()
+    box, room = Text.get_window_extent(ax.texts[0]), ax.get_window_extent()  # without its line
+    assert room.x0 <= box.x0 <= box.x1 <= room.x1
+    assert room.y0 <= box.y0 <= box.y1 <= room.y1 + 1
+    places = ax.transData.transform(np.vstack([line.get_xydata() for line in ax.lines]))
+    assert box.y0 > places[:, 1].max()
+
+
+def test_the_best_of_a_heat_map_is_told_beside_it(week, wet):
     changes = tt.Statistic([((day, day + 1), [[0, 1], [1, 0]]) for day in range(6)], name="changes")
-    for profile in (tt.profile(week, [wet]), tt.profile(week, [wet, changes])):
-        plt.close("all")
-        ax = profile_curve(profile, where=wet == k)
-        ax.figure.canvas.draw()
-        box, room = ax.texts[0].get_window_extent(), ax.get_window_extent()
-        assert room.x0 <= box.x0 <= box.x1 <= room.x1
-        assert room.y0 <= box.y0 <= box.y1 <= room.y1
+    ax = profile_curve(tt.profile(week, [wet, changes]), where=wet == 4)
+    assert not ax.texts
+    assert ax.figure.axes[1].get_ylabel() == r"best score ($\bigstar$ 8)"
 
 
 def test_neighbouring_tallies_share_a_band(week, wet):
@@ -73,6 +82,29 @@ def test_neighbouring_tallies_share_a_band(week, wet):
 def test_a_constraint_that_nothing_satisfies_marks_nothing(week, wet):
     ax = profile_curve(tt.profile(week, [wet]), where=wet >= 9)
     assert points(ax, "*") == []
+    assert ax.get_title() == "where wet >= 9: no tally satisfies it"
+
+
+def test_an_objective_without_a_value_and_an_empty_profile_are_told(week, wet):
+    ax = profile_curve(tt.profile(week, [wet]), lambda score, k: np.full(len(score), -np.inf))
+    assert (points(ax, "*"), ax.get_title()) == ([], "the objective is -inf for every tally")
+    plt.close("all")
+    nothing = tt.profile(tt.Model([2], [((0,), [-np.inf, -np.inf])]), [tt.count(state=1)])
+    assert profile_curve(nothing).get_title() == "no labelling is allowed, so the profile is empty"
+
+
+def test_a_title_that_is_there_already_stays(week, wet):
+    _, ax = plt.subplots()
+    ax.set_title("rain")
+    assert profile_curve(tt.profile(week, [wet]), ax=ax).get_title() == "rain"
+
+
+def test_a_long_constraint_is_broken_into_lines(week, wet):
+    where = (wet == 1) | (wet == 3) | (wet == 5) | (wet == 7) | ~(wet <= 6) | (wet * 2 == 4)
+    ax = profile_curve(tt.profile(week, [wet]), where=where)
+    ax.figure.canvas.draw()
+    box = ax.title.get_window_extent()
+    assert 0 <= box.x0 <= box.x1 <= ax.figure.bbox.width
 
 
 def test_a_heat_map_of_two_statistics(week, wet):

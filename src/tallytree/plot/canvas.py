@@ -32,6 +32,13 @@ def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
     return figure(width, height).add_subplot()
 
 
+def room(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes in points, before the layout is final."""
+    place, figure = ax.get_position(), ax.get_figure(root=True)
+    wide, high = figure.get_size_inches().tolist()  # type: ignore[union-attr]
+    return 72 * wide * place.width, 72 * high * place.height
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
