@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _STAR, _LETTERS = 14.0, 9.0  # points
 
+
 def profile_curve(
     profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
 ) -> Axes:
