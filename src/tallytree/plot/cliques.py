@@ -7,7 +7,7 @@ below can have. Areas are proportional to the square root of their product, so t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf, prod, sqrt
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallytree.errors import ModelError
@@ -166,11 +166,12 @@ def _arranged(places: Sequence[tuple[float, float]], longest: int) -> _Picture:
     leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
     letters = 0.07 * longest if len(places) <= _MOST_NAMED else 0.0  # at eight points
     if depth > max(6.0, 1.5 * leaves):
-        margins = (0.75, 0.45 + 0.8 * letters)
-        size = (_within(0.4 * depth + 1.5, 5.2, 11.0), _within(0.8 * leaves + 2 * margins[1], 1.8, 8.0))
+        margins = (0.75, 0.4 + 0.7 * letters)
+        high = 0.7 * (leaves - 1) + 2 * margins[1] + 0.3
+        size = (_within(0.4 * depth + 1.5, 5.2, 11.0), _within(high, 1.6, 8.0))
         return _Picture([(-y, -x) for x, y in places], True, size, margins, letters)
     margins = (1.3, 0.3)
-    size = (_within((0.45 + letters) * leaves + 2.2, 5.2, 12.0), _within(0.55 * depth + 0.7, 1.8, 8.0))
+    size = (_within((0.45 + letters) * leaves + 2.2, 5.2, 12.0), _within(0.55 * depth + 0.7, 1.6, 8.0))
     return _Picture(list(places), False, size, margins, letters)
 
 
@@ -182,7 +183,7 @@ def _step(ax: Any, picture: _Picture) -> tuple[float, float]:
     """Return the inches between neighbouring cliques, across and down, on the axes as they are."""
     spans = (max(place[i] for place in picture.places) - min(p[i] for p in picture.places) for i in (0, 1))
     wide, high = (
-        max(points / 72 - 2 * margin, 0.1) / span if span else inf
+        max(points / 72 - 2 * margin, 0.1) / (span or 1e-6)
         for points, margin, span in zip(room(ax), picture.margins, spans, strict=True)
     )
     return wide, high
@@ -219,10 +220,24 @@ def _margins(ax: Any, picture: _Picture) -> list[float]:
 
 
 def _tell(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
-    """Annotate the most expensive clique with its cost, on the side without names."""
+    """Annotate the most expensive clique with its cost, on the side without names where it hides least."""
     states, tallies = (readable_count(float(number)) for number in table)
     text = f"{states} states x {tallies} tallies"
-    above, beside = {"xytext": (0, 18), "ha": "center"}, {"xytext": (-16, 0), "ha": "right"}
+    above, right, left = ((0, 18), "center"), ((14, 0), "left"), ((-16, 0), "right")
+    sides = (above, right) if picture.sideways else (left,)
+    offset, align = min(sides, key=lambda side: _hidden(ax, picture, clique, side[0], 4.5 * len(text)))
     style = {"textcoords": "offset points", "color": ACCENT, "fontsize": 8, "zorder": 4, "va": "center"}
-    side = above if picture.sideways else beside
-    ax.annotate(text, picture.places[clique], bbox=LABEL_BOX, **style, **side)
+    ax.annotate(text, picture.places[clique], xytext=offset, ha=align, bbox=LABEL_BOX, **style)
+
+
+def _hidden(ax: Any, picture: _Picture, clique: int, offset: tuple[int, int], wide: float) -> int:
+    """Return the number of other cliques behind a label that is so many points wide."""
+    across, down = (72 * step for step in _step(ax, picture))
+    middle = offset[0] + wide / 2 if offset[0] else 0.0
+    x, y = picture.places[clique]
+    return sum(
+        (u, v) != (x, y)
+        and abs(across * (u - x) - middle) < wide / 2 + 6
+        and abs(down * (v - y) - offset[1]) < 14
+        for u, v in picture.places
+    )

@@ -63,12 +63,12 @@ def profile_curve(
     allowed = _allowed(profile, where) & (values > -np.inf)
     values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
     canvas = axes(ax)
+    columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
     draw = _curve if len(profile.names) == 1 else _map
     if len(profile):
         draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
     if title := _title(profile, where, bool(allowed.any())):
-        broken = fill(title, max(int(room(canvas)[0] / 6), 20))  # a letter is about six points wide
-        canvas.set_title(broken, fontsize=10, color=ACCENT)
+        canvas.set_title(fill(title, columns), fontsize=10, color=ACCENT)
     return canvas  # type: ignore[no-any-return]
 
 
