@@ -9,9 +9,12 @@ import ast
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import tokenize
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -167,3 +170,14 @@ def test_false_print_is_found():
     run_block("print('a')\nprint('b')", "a b", ROOT, {})
     with pytest.raises(AssertionError, match="gives"):
         run_block("print('a')", "b", ROOT, {})
+
+
+@pytest.mark.parametrize("package", ["", "io", "losses", "learning", "parsing", "bounds", "testing", "torch"])
+def test_the_reference_has_a_task_for_every_public_name(package):
+    tasks = runpy.run_path(str(ROOT / "tools" / "reference_tasks.py"))["TASKS"]
+    if package in ("learning", "torch"):
+        pytest.importorskip({"learning": "sklearn", "torch": "torch"}[package])
+    module = import_module(f"tallytree.{package}".rstrip("."))
+    listed = " ".join(tasks[package or "tallytree"].values()).split()
+    own = [name for name in module.__all__ if package or not isinstance(getattr(module, name), ModuleType)]
+    assert sorted(listed) == sorted(own)
