@@ -41,7 +41,7 @@ def segments() -> ProblemFile:
 
 
 def notebook(page: Path) -> None:
-    """Write what a notebook shows of a model, a plan, a profile and a solution."""
+    """Write what a notebook shows of a model, a plan, a profile, a distribution and a solution."""
     model, wet = (
         tt.Model.chain(
             [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5]], np.eye(2), states=["dry", "wet"]
@@ -49,7 +49,8 @@ def notebook(page: Path) -> None:
         tt.count(state="wet", name="wet"),
     )
     profile = tt.profile(model, [wet])
-    shown = (model, tt.plan(model, [wet]), profile, profile.at(3))
+    spread = tt.distribution(model, [wet])
+    shown = (model, tt.plan(model, [wet]), profile, spread, profile.at(3))
     body = "\n".join(f"<div style='margin: 1.5em'>{one._repr_html_()}</div>" for one in shown)
     style = "font-family: sans-serif; display: flex; flex-wrap: wrap"
     page.write_text(f"<!doctype html><meta charset='utf-8'><body style='{style}'>{body}")

@@ -315,6 +315,26 @@ def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
         assert found["bottom"] <= 800  # seen without scrolling
 
 
+CUT = """
+<pre id="results"></pre>
+<script>
+const drawn = document.querySelector("#picture svg"), edge = drawn.getBoundingClientRect();
+const cut = [...drawn.querySelectorAll("text")].filter((text) => {
+  const box = text.getBoundingClientRect();
+  return box.left < edge.left || box.right > edge.right || box.top < edge.top || box.bottom > edge.bottom;
+});
+document.getElementById("results").textContent = JSON.stringify(cut.map((text) => text.textContent));
+</script>
+"""
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("make", [chain, grid])
+def test_no_text_of_the_picture_is_cut_off(make, size, tmp_path: Path):
+    assert scripted(make(), CUT, tmp_path, size) == []
+
+
 CLICK = """
 <pre id="results"></pre>
 <script>
