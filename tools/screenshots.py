@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import tallytree as tt
@@ -76,6 +77,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in runpy.run_path(str(DOCS / "pictures.py"))["PICTURES"].items():
         draw().figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        plt.close("all")
         print(folder / f"{name}.png")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:

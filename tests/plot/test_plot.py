@@ -99,6 +99,13 @@ def test_a_title_that_is_there_already_stays(week, wet):
     assert profile_curve(tt.profile(week, [wet]), ax=ax).get_title() == "rain"
 
 
+def test_ticks_that_are_there_already_stay(week, wet):
+    _, ax = plt.subplots()
+    ax.set_xticks([0, 7], ["none", "all"])
+    profile_curve(tt.profile(week, [wet]), ax=ax)
+    assert ax.get_xticks().tolist() == [0, 7]
+
+
 def test_a_long_constraint_is_broken_into_lines(week, wet):
     where = (wet == 1) | (wet == 3) | (wet == 5) | (wet == 7) | ~(wet <= 6) | (wet * 2 == 4)
     ax = profile_curve(tt.profile(week, [wet]), where=where)

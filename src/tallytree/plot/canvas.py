@@ -39,6 +39,15 @@ def room(ax: Axes) -> tuple[float, float]:
     return 72 * wide * place.width, 72 * high * place.height
 
 
+def integer_ticks(axis: Any) -> None:
+    """Put ticks at whole numbers, unless somebody has chosen ticks already."""
+    from matplotlib.ticker import MaxNLocator
+
+    locator = axis.get_major_locator()
+    if isinstance(locator, MaxNLocator):
+        locator.set_params(integer=True)
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt

@@ -12,7 +12,7 @@ from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, axes, room
+from tallytree.plot.canvas import ACCENT, INK, PALE, axes, integer_ticks, room
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
@@ -116,7 +116,7 @@ def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.
         _label(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(noun)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    integer_ticks(ax.xaxis)
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -150,7 +150,7 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(profile.names[1])
     for axis in (ax.xaxis, ax.yaxis):
-        axis.get_major_locator().set_params(integer=True)
+        integer_ticks(axis)
 
 
 def _star(ax: Any, x: float, y: float) -> None:
