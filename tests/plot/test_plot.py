@@ -188,6 +188,19 @@ def test_the_colours_and_frames_are_explained(week):
     assert not side_by_side(tt.solve(many))[0].figure.legends
 
 
+@pytest.mark.parametrize("length", [4, 12, 40])
+def test_names_of_states_fit_their_cells(length):
+    states = ["off", "talk", "background noise"]
+    evidence = np.random.default_rng(0).normal(size=(length, 3))
+    [ax] = side_by_side(tt.k_best(tt.Model.chain(evidence, np.zeros((3, 3)), states=states), 2))
+    ax.figure.canvas.draw()
+    cell = ax.get_window_extent().width / length
+    assert all(text.get_window_extent().width <= cell for text in ax.texts)
+    shown = {text.get_text() for text in ax.texts}
+    assert shown <= set(states) if length < 8 else all(len(text) < 16 for text in shown)
+    assert bool(shown) == (length < 40)  # nothing rather than a letter or two
+
+
 def test_one_solution_alone(week):
     [ax] = side_by_side(tt.solve(week))
     assert (ax.images[0].get_array() == [tt.solve(week).assignment]).all()
