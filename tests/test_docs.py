@@ -181,3 +181,10 @@ def test_the_reference_has_a_task_for_every_public_name(package):
     listed = " ".join(tasks[package or "tallytree"].values()).split()
     own = [name for name in module.__all__ if package or not isinstance(getattr(module, name), ModuleType)]
     assert sorted(listed) == sorted(own)
+
+
+def test_only_members_that_exist_are_left_out_of_the_reference():
+    for name, members in runpy.run_path(str(ROOT / "tools" / "reference_tasks.py"))["HIDDEN"].items():
+        package, _, own = name.rpartition(".")
+        owner = getattr(import_module(f"tallytree.{package}".rstrip(".")), own)
+        assert [member for member in members.split() if not hasattr(owner, member)] == []

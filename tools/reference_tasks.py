@@ -101,6 +101,49 @@ TASKS = {
 """For each package, headings and the names below them."""
 
 
+OF_LOSSES = (
+    "reduce reduce_all value linear bounds compare of_counts counted remedy measured counts nodes gold "
+    "one_tally way"
+)
+HIDDEN = {
+    "Model": "key",
+    "Constraint": "mapped reducing",
+    "Statistic": "key scale merged_from largest_entry",
+    "Machine": "trellis check",
+    "Reduction": "bound origin fold lift_all",
+    "Plan": "without_room table_bytes kept_bytes threads need_double again check mode price",
+    "Profile": "of released in_batches",
+    "Solution": "claiming bounded asked_again retold",
+    "losses.AugmentedSolution": "complete",
+    "losses.LossProfile": "of released table row",
+    "losses.Loss": "remedy",
+    "losses.SequenceLoss": "measured counts",
+    "parsing.ChartPrice": "of",
+    "parsing.Forest": "sums",
+    "parsing.TaggedWords": "tables",
+    "parsing.TreeDistribution": "step_counts",
+    "parsing.TreePlan": "compiled check run root price floor prices root_tallies every_table_bytes",
+    "parsing.TreeStatistic": "weights content levels length signed key merged_from largest_entry",
+}
+"""Members that are for the library itself. Those of losses are explained with their base classes."""
+BASES = (
+    "Loss",
+    "LabellingLoss",
+    "NodeLoss",
+    "SequenceLoss",
+    "LossProfile",
+    "AugmentedSolution",
+    "MarginPath",
+)
+
+
+def filters(name: str) -> list[str]:
+    """Return which members of a class are left out, in the form of mkdocstrings."""
+    package, _, own = name.rpartition(".")
+    hidden = HIDDEN.get(name, OF_LOSSES if package == "losses" and own not in BASES else "")
+    return ["!^_", *(["!^(" + "|".join(hidden.split()) + ")$"] if hidden else [])]
+
+
 def by_task(package: str, names: list[str]) -> dict[str, list[str]]:
     """Group the names of a package, with those that are not listed above at the end."""
     listed = TASKS.get(package, {})

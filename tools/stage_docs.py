@@ -5,13 +5,14 @@
 Links between pages are relative to the repository; they are rewritten to match the layout of the site.
 """
 
+import json
 import re
 import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
 
-from reference_tasks import by_task
+from reference_tasks import by_task, filters
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_ROOT = {
@@ -75,8 +76,11 @@ def _page(title: str, about: str, package: str, names: list[str], prefix: str) -
 
 
 def _entries(names: list[str], prefix: str, level: int = 2) -> str:
-    options = f"    options: {{heading_level: {level}}}\n"
-    return "".join(f"\n::: tallytree.{prefix}{name}\n{options}" for name in names)
+    return "".join(
+        f"\n::: tallytree.{prefix}{name}\n"
+        f"    options: {{heading_level: {level}, filters: {json.dumps(filters(prefix + name))}}}\n"
+        for name in names
+    )
 
 
 def main() -> None:

@@ -168,8 +168,20 @@ class Certificate(AnyCertificate):
 
     Attributes
     ----------
-    optimal, claim, score, promised, allowance, tally
-        As for all certificates.
+    optimal : bool
+        Whether the claim is that nothing better exists.
+    claim : str
+        What is proven, up to the gap.
+    gap : float
+        The most by which another labelling could be better; 0 in double precision.
+    score : float
+        The score, computed from the model.
+    promised : float
+        The score according to the upward pass: the same numbers, added in a different order.
+    allowance : float
+        The largest difference that rounding can cause between the two.
+    tally : dict
+        The tally, counted on the labelling.
     variables, width, degree, tallies, operations, peak_bytes, precision
         Properties of the upward pass that covers all labellings, as in its :class:`Plan`.
     """

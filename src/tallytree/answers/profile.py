@@ -55,7 +55,9 @@ class Profile(GraphTable, TallyTable[Solution]):
     reduction : Reduction
         How labellings map to the original model: the identity, unless the profile is of a reduction.
     statistics : tuple of Statistic
+        The statistics that were counted, in order.
     plan : Plan
+        The plan of the upward pass.
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array

@@ -47,6 +47,7 @@ class Model(Space):
     Attributes
     ----------
     cardinalities : int32 array of shape (M,)
+        The number of states of each variable.
     blocks : tuple of Block
         The factors in bulk, float64.
     shape : tuple of int

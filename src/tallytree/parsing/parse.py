@@ -126,6 +126,7 @@ class Parse:
     tally : named tuple of int
         The tally of each statistic, by name and in order: ``tally.nouns``, ``tally["PP$"]``, ``tally[0]``.
     tree : Tree
+        The tree.
     certificate : TreeCertificate or None
         Why it is optimal.
 
