@@ -32,7 +32,7 @@ DECIMAL = r"-?\d+\.\d*(?:e[-+]?\d+)?"
 PRICE = re.compile(
     r"limit [\d.,]+ \w+|(?<=ν = )\d+|[\d,]+ steps, .*? operations|[\d.,]+ \w+ at the peak"
     r"|costliest step: .*? of the operations|rules out [\d,]+ of [\d,]+ tallies|a step over \d+ variables"
-    r"|one question by bounds: .*? (?:strategy='auto'|--strategy auto) (?:computes|tries) \S+ \w+"
+    r"|single answer by bounds: .*? (?:strategy='auto'|--strategy auto) (?:computes|tries) \S+ \w+"
 )
 
 
