@@ -105,9 +105,9 @@ def tour(model: tt.Model, width: int) -> Iterator[str]:
 
 
 def _problem(model: tt.Model, profile: tt.Profile, width: int) -> Iterator[str]:
-    plain = profile.best()
+    plain, right = profile.best(), np.sum(np.diff(TRUTH) > 0)
     text = (
-        f"{len(model)} frames, each silence or speech. There are {np.sum(np.diff(TRUTH) > 0)} utterances, but "
+        f"{len(model)} frames, each silence or speech. There are {right} utterances, but "
         f"the labelling with the highest score (plain MAP) has {plain.tally[0]}."
     )
     yield from wrap(text, max(width, 20))
