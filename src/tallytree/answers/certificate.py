@@ -203,8 +203,8 @@ class Certificate(AnyCertificate):
         return "\n".join(
             (
                 *self.attained("evaluated again on the model", "messages'"),
-                f"  the messages cover every labelling of {counted(self.variables, 'variable')}: width "
-                f"τ = {self.width}, tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max "
-                f"operations, {readable_bytes(self.peak_bytes)}",
+                f"  the messages cover every labelling of {counted(self.variables, 'variable')}:",
+                f"    width τ = {self.width}, tallies R = {self.tallies:,}, "
+                f"{readable_count(self.operations)} add-max operations, {readable_bytes(self.peak_bytes)}",
             )
         )

@@ -60,7 +60,8 @@ class Solution(Frozen):
     optimal: no labelling has a higher score
       evaluated again on the model, it has the score 1.5;
       the messages' score differs by 0.0e+00 (rounding allows 3.3e-15)
-      the messages cover every labelling of 2 variables: width τ = 1, tallies R = 1, ...
+      the messages cover every labelling of 2 variables:
+        width τ = 1, tallies R = 1, ...
     """
 
     value: float
