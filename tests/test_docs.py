@@ -188,3 +188,10 @@ def test_only_members_that_exist_are_left_out_of_the_reference():
         package, _, own = name.rpartition(".")
         owner = getattr(import_module(f"tallytree.{package}".rstrip(".")), own)
         assert [member for member in members.split() if not hasattr(owner, member)] == []
+
+
+def test_pages_have_plain_code_for_roles_and_pictures_that_can_be_enlarged():
+    changed = runpy.run_path(str(ROOT / "tools" / "site_hooks.py"))["on_page_content"]
+    assert changed("see :func:<code>solve</code>") == "see <code>solve</code>"
+    picture = '<img alt="a week" src="pictures/week.png" />'
+    assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'

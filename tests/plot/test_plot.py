@@ -165,6 +165,15 @@ def test_grids_side_by_side():
     assert len(drawn[1].patches) == int((found[0].assignment != found[1].assignment).sum())
 
 
+def test_many_grids_are_in_several_rows():
+    model = tt.Model.grid(np.random.default_rng(0).normal(size=(3, 12, 2)), np.eye(2), np.eye(2))
+    drawn = side_by_side(tt.k_best(model, 10))
+    assert drawn[0].figure.get_size_inches()[0] <= 12
+    places = [ax.get_subplotspec().rowspan.start for ax in drawn]
+    assert places == sorted(places)
+    assert places[-1] > 0
+
+
 def test_many_states_have_many_colours():
     model = tt.Model.chain(np.eye(12), np.zeros((12, 12)))
     [ax] = side_by_side([tt.solve(model)])

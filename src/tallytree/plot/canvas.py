@@ -14,6 +14,8 @@ INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
 LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
 """The ground of a label on top of a picture."""
+ROW = 12.0
+"""The width in inches of pictures next to each other."""
 LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
 """Colours of lines, such as those of several runs."""
 
@@ -62,3 +64,11 @@ def panels(count: int, width: float, height: float) -> list[Any]:
     """Return adjacent axes in a new figure."""
     drawn = figure(width, height)
     return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
+
+
+def tiles(count: int, width: float, height: float) -> list[Any]:
+    """Return axes of the given size in a new figure, in as many rows as a page needs."""
+    columns = min(max(int(ROW / width), 1), count)
+    rows = -(-count // columns)
+    drawn = figure(columns * width, rows * height)
+    return [drawn.add_subplot(rows, columns, number + 1) for number in range(count)]

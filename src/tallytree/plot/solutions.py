@@ -12,7 +12,7 @@ from tallytree.answers.solution import Solution
 from tallytree.colours import state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, integer_ticks, panels
+from tallytree.plot.canvas import ACCENT, INK, integer_ticks, panels, tiles
 from tallytree.values import shortened
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _name(model: Model, variable: int, state: int) -> str:
 def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     rows, columns = model.shape
     width = max(1.4, min(3.0, 0.25 * columns))
-    drawn = panels(len(labellings), width * len(labellings), width * rows / columns + 0.9)
+    drawn = tiles(len(labellings), width, width * rows / columns + 0.9)
     first = labellings[0].reshape(rows, columns)
     for ax, labelling, title in zip(drawn, labellings, titles, strict=True):
         table = labelling.reshape(rows, columns)
