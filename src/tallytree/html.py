@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.colours import INK, state_colour
-from tallytree.values import shortened
+from tallytree.values import abbreviated
 
 _MOST = 400  # cells with text
 _MOST_SQUARES = 4000
@@ -40,7 +40,7 @@ def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def _short(name: str) -> str:
-    return escape(shortened(name, _LONGEST))
+    return escape(abbreviated(name, _LONGEST))
 
 
 def _full(name: str) -> str:

@@ -32,12 +32,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def shortened(text: str, most: int) -> str:
+def abbreviated(text: str, most: int) -> str:
     """Return the text, without its middle if it has more than ``most`` letters.
 
     Examples
     --------
-    >>> shortened("temperature at station 12", 12)
+    >>> abbreviated("temperature at station 12", 12)
     'temper…on 12'
     """
     head = most // 2

@@ -56,9 +56,9 @@ def test_names_that_are_not_identifiers_are_shown():
 
 def test_names_that_a_tally_does_not_have():
     tally = tt.solve(MODEL, [NAMED]).tally
-    with pytest.raises(AttributeError, match=r"the tally has no attribute 'ones': ones is none of \(B-NP\)"):
+    with pytest.raises(AttributeError, match=r"the tally has no attribute 'ones': ones is not one of \(B-NP\)"):
         tally.ones  # noqa: B018
-    with pytest.raises(KeyError, match=r"ones is none of \(B-NP\)"):
+    with pytest.raises(KeyError, match=r"ones is not one of \(B-NP\)"):
         tally["ones"]
 
 

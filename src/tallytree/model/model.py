@@ -24,7 +24,7 @@ from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.model.space import Space
-from tallytree.values import counted, digest, set_once, shortened
+from tallytree.values import abbreviated, counted, digest, set_once
 
 
 @final
@@ -292,7 +292,7 @@ class Model(Space):
             for shape, number in factors.items()
         ]
         names = self.variables or ()
-        some = ", ".join(shortened(name, 40) for name in names[:8]) + (", …" if len(names) > 8 else "")
+        some = ", ".join(abbreviated(name, 40) for name in names[:8]) + (", …" if len(names) > 8 else "")
         sizes = sorted(set(self.cardinalities.tolist()))
         states = listed_states(self._common, self.alike) if self.alike is not None else str(sizes)[1:-1]
         about = [("variables", f"{len(self)}" + (f": {some}" if some else "")), ("states", states)]

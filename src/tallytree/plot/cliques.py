@@ -18,7 +18,7 @@ from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.query import bind
 from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes, room
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import counted, shortened
+from tallytree.values import abbreviated, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,9 +146,9 @@ def _tables(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> 
 
 
 def _names(tree: CliqueTree, model: Model) -> list[str]:
-    """Return the variables of each clique, shortened if they are long or many."""
-    shown = [shortened(name, 10) for name in model.variables or map(str, range(len(model)))]
-    return [shortened(" ".join(shown[v] for v in clique), _LONGEST) for clique in tree.cliques]
+    """Return the variables of each clique, abbreviated if they are long or many."""
+    shown = [abbreviated(name, 10) for name in model.variables or map(str, range(len(model)))]
+    return [abbreviated(" ".join(shown[v] for v in clique), _LONGEST) for clique in tree.cliques]
 
 
 class _Picture(NamedTuple):

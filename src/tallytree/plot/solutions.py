@@ -13,7 +13,7 @@ from tallytree.colours import state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.plot.canvas import ACCENT, INK, integer_ticks, panels, tiles
-from tallytree.values import shortened
+from tallytree.values import abbreviated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 40  # variables whose states are written out
 _MOST_LINED = 120  # variables with lines between them
 _MOST_EXPLAINED = 12  # states in the legend
-_FEWEST = 6  # letters of a shortened name; the legend has the whole names
+_FEWEST = 6  # letters of an abbreviated name; the legend has the whole names
 
 
 def side_by_side(
@@ -114,7 +114,7 @@ def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequenc
         _frame(ax, row, column)
     letters = int((cell - 0.04) / 0.064)
     for (row, column), text in np.ndenumerate(texts) if letters >= min(longest, _FEWEST) else ():
-        ax.text(column, row, shortened(text, letters), ha="center", va="center", fontsize=7, color=INK)
+        ax.text(column, row, abbreviated(text, letters), ha="center", va="center", fontsize=7, color=INK)
     ax.set_yticks(range(len(table)), titles)
     integer_ticks(ax.xaxis)
     ax.set_xlabel("variable")
