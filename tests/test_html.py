@@ -104,6 +104,11 @@ def test_long_names_are_shortened_and_shown_in_full_under_the_mouse():
     assert (cell.get("title"), len(cell.text)) == (long, 40)
 
 
+def test_the_value_is_shown_if_it_is_not_the_score():
+    assert text(tt.solve(ODD)).startswith("Solution score 6 ")
+    assert text(tt.solve(ODD, [ONES], lambda score, k: score - k)).startswith("Solution value 5 score 6 ones")
+
+
 def test_a_solution():
     solution = tt.solve(ODD, [ONES])
     labels = [span.text for span in parsed(solution).findall(".//span")]

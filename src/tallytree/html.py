@@ -48,6 +48,12 @@ def _full(name: str) -> str:
     return f' title="{escape(name)}"' if len(name) > _LONGEST else ""
 
 
+def scored(value: float, score: float) -> list[tuple[str, object]]:
+    """Return the score as a pair for :func:`described`, after the value if that is another number."""
+    objective = [("value", f"{value:.6g}")] if value != score else []
+    return [*objective, ("score", f"{score:.6g}")]
+
+
 def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return a table with a header row."""
     top = "".join(f"<th{_full(head)}>{_short(head)}</th>" for head in heads)
