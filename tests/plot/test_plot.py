@@ -136,6 +136,14 @@ def test_profiles_that_cannot_be_drawn(week, wet):
         profile_curve(tt.profile(week, [wet]), where=other >= 1)
 
 
+def test_drawing_on_a_part_of_a_figure(week, wet):
+    parts = plt.figure(figsize=(8, 3)).subfigures(1, 2)
+    ax = profile_curve(tt.profile(week, [wet]), where=wet == 4, ax=parts[1].add_subplot())
+    ax.figure.figure.canvas.draw()
+    box, room = Text.get_window_extent(ax.texts[0]), ax.get_window_extent()
+    assert room.x0 <= box.x0 <= box.x1 <= room.x1
+
+
 def test_drawing_on_given_axes(week, wet):
     from matplotlib.figure import Figure
 

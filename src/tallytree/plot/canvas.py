@@ -36,9 +36,8 @@ def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
 
 def room(ax: Axes) -> tuple[float, float]:
     """Return the width and height of the axes in points, before the layout is final."""
-    place, figure = ax.get_position(), ax.get_figure(root=True)
-    wide, high = figure.get_size_inches().tolist()  # type: ignore[union-attr]
-    return 72 * wide * place.width, 72 * high * place.height
+    points = 72 / ax.figure.dpi
+    return points * ax.bbox.width, points * ax.bbox.height
 
 
 def integer_ticks(axis: Any) -> None:
