@@ -21,6 +21,7 @@ from tallytree.plot import (
     training_curves,
     trees_side_by_side,
 )
+from tallytree.plot.canvas import ACCENT
 
 FOLDER = Path(__file__).parent / "pictures"
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -97,7 +98,7 @@ def band():
                 before[cell] = min(lost, before.get(cell, np.inf))
         cells = before
     ax = plt.figure(figsize=(7, 3.6), dpi=110, layout="constrained").add_subplot()
-    colours = ListedColormap(["#eeeeee", "#c9d7e8", "#c1443c"])
+    colours = ListedColormap(["#eeeeee", "#c9d7e8", ACCENT])
     ax.imshow(seen, origin="lower", aspect="auto", cmap=colours, vmin=0, vmax=2, interpolation="none")
     ax.set(xlabel="day", ylabel="wet days from here on", ylim=(0, days))
     names = ("all tallies", f"those on a way to {count}", "those that bounds leave")

@@ -49,6 +49,7 @@ def test_f1_augmented_is_no_worse_than_a_few_labellings():
 def test_it_prints_plan_picture_and_comparison(monkeypatch):
     text = shown(monkeypatch)
     assert "plan for 64 variables and 1 statistic (utterances)" in text
+    assert "64 frames, each silence or speech. There are 3 utterances, but" in text
     assert "exactly 3  3 utterances, score 102.41, 7 frames wrong" in text
     assert "▲" in text
     assert "█" in text

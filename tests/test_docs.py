@@ -9,9 +9,12 @@ import ast
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import tokenize
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -29,7 +32,7 @@ DECIMAL = r"-?\d+\.\d*(?:e[-+]?\d+)?"
 PRICE = re.compile(
     r"limit [\d.,]+ \w+|(?<=ν = )\d+|[\d,]+ steps, .*? operations|[\d.,]+ \w+ at the peak"
     r"|costliest step: .*? of the operations|rules out [\d,]+ of [\d,]+ tallies|a step over \d+ variables"
-    r"|one question by bounds: .*? (?:strategy='auto'|--strategy auto) (?:computes|tries) \S+ \w+"
+    r"|single answer by bounds: .*? (?:strategy='auto'|--strategy auto) (?:computes|tries) \S+ \w+"
 )
 
 
@@ -167,3 +170,28 @@ def test_false_print_is_found():
     run_block("print('a')\nprint('b')", "a b", ROOT, {})
     with pytest.raises(AssertionError, match="gives"):
         run_block("print('a')", "b", ROOT, {})
+
+
+@pytest.mark.parametrize("package", ["", "io", "losses", "learning", "parsing", "bounds", "testing", "torch"])
+def test_the_reference_has_a_task_for_every_public_name(package):
+    tasks = runpy.run_path(str(ROOT / "tools" / "reference_tasks.py"))["TASKS"]
+    if package in ("learning", "torch"):
+        pytest.importorskip({"learning": "sklearn", "torch": "torch"}[package])
+    module = import_module(f"tallytree.{package}".rstrip("."))
+    listed = " ".join(tasks[package or "tallytree"].values()).split()
+    own = [name for name in module.__all__ if package or not isinstance(getattr(module, name), ModuleType)]
+    assert sorted(listed) == sorted(own)
+
+
+def test_only_members_that_exist_are_left_out_of_the_reference():
+    for name, members in runpy.run_path(str(ROOT / "tools" / "reference_tasks.py"))["HIDDEN"].items():
+        package, _, own = name.rpartition(".")
+        owner = getattr(import_module(f"tallytree.{package}".rstrip(".")), own)
+        assert [member for member in members.split() if not hasattr(owner, member)] == []
+
+
+def test_pages_have_plain_code_for_roles_and_pictures_that_can_be_enlarged():
+    changed = runpy.run_path(str(ROOT / "tools" / "site_hooks.py"))["on_page_content"]
+    assert changed("see :func:<code>solve</code>") == "see <code>solve</code>"
+    picture = '<img alt="a week" src="pictures/week.png" />'
+    assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from strategies import problems
 
 import tallytree as tt
+from tallytree import html
 
 ODD = tt.Model.chain([[0, 1], [2, 0], [0, 3]], [[1, 0], [0, 1]], states=["<b>", 'a"&'])
 ONES = tt.count(ODD, state=1, name="ones")
@@ -47,7 +48,65 @@ def test_a_profile():
         tt.profile(tt.Model.chain(np.zeros((40, 2)), np.eye(2)), [tt.count(state=1)])
     )
     nothing = tt.profile(tt.Model([1], [((0,), [-np.inf])]))
-    assert text(nothing) == "0 tallies"
+    assert text(nothing) == "Profile: empty, because every labelling is forbidden"
+
+
+def test_profiles_and_distributions_can_be_told_apart():
+    profile, spread = tt.profile(ODD, [ONES]), tt.distribution(ODD, [ONES])
+    assert text(profile).startswith("Profile of ones: 4 tallies")
+    assert text(spread).startswith("Distribution of ones: 4 tallies")
+    bars = parsed(spread).find(".//path").get("d")
+    assert bars.count("M") == 4
+    assert parsed(spread).find(".//polyline") is None
+    assert text(tt.distribution(ODD)).startswith("Distribution: 1 tally probability 1")
+
+
+def test_a_curve_of_many_tallies_is_thinned_but_keeps_the_best():
+    many = tt.Model([5000], [((0,), -np.abs(np.arange(5000) - 1234.0))])
+    shown = parsed(tt.profile(many, [tt.Statistic([((0,), np.arange(5000))], name="n")]))
+    points = shown.find(".//polyline").get("points").split()
+    assert len(points) <= 361
+    dot = shown.find(".//circle")
+    assert f"{dot.get('cx')},{dot.get('cy')}" in points
+    assert [end.text for end in shown.findall(".//text")] == ["-3765", "0", "0", "4999"]
+
+
+def luminance(colour: str) -> float:
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#111111"])
+def test_lines_and_text_are_visible_on_light_and_dark_grounds(ground):
+    for colour in (html.LINE, html.DOT):
+        low, high = sorted((luminance(colour), luminance(ground)))
+        assert (high + 0.05) / (low + 0.05) >= 3  # the least contrast that WCAG allows for graphics
+    assert parsed(tt.profile(ODD, [ONES])).find(".//svg").get("fill") == "currentColor"
+
+
+def test_factors_of_one_shape_share_a_row():
+    factors = [((0, 1), np.eye(2)), ((1, 2), np.ones((2, 2))), ((0,), [0, 1]), ((2, 0), 2 * np.eye(2))]
+    model = tt.Model.from_blocks([2, 2, 2], [b for f in factors for b in tt.Model([2] * 3, [f]).blocks])
+    heads = [row[0].text for row in parsed(model).findall(".//tr")]
+    assert sorted(heads) == ["factors of 1 variable", "factors of 2 variables", "states", "variables"]
+    assert "3 of shape (2, 2)" in text(model)
+
+
+def test_long_names_are_shortened_and_shown_in_full_under_the_mouse():
+    long = "the number of days on which it rained in the whole of the country"
+    wet = tt.count(ODD, state=1, name=long)
+    for thing in (tt.profile(ODD, [wet]), tt.solve(ODD, [wet])):
+        [head] = [th for th in parsed(thing).findall(".//th") if th.get("title")]
+        assert (head.get("title"), len(head.text)) == (long, 40)
+    named = tt.solve(tt.Model([1], [((0,), [0.0])], states=[long]))
+    [cell] = parsed(named).findall(".//span")
+    assert (cell.get("title"), len(cell.text)) == (long, 40)
+
+
+def test_the_value_is_shown_if_it_is_not_the_score():
+    assert text(tt.solve(ODD)).startswith("Solution score 6 ")
+    assert text(tt.solve(ODD, [ONES], lambda score, k: score - k)).startswith("Solution value 5 score 6 ones")
 
 
 def test_a_solution():
@@ -57,6 +116,10 @@ def test_a_solution():
     assert "ones" in text(solution)
     grid = parsed(tt.solve(GRID))
     assert "repeat(3,auto)" in grid.findall(".//div")[0].get("style")
+    large = parsed(tt.solve(tt.Model.grid(np.zeros((20, 50, 2)), np.eye(2), np.eye(2))))
+    squares = large.findall(".//span")
+    assert (len(squares), {square.text for square in squares}) == (1000, {None})
+    assert squares[0].get("title") == "0"
     long = parsed(tt.solve(tt.Model.chain(np.zeros((1000, 2)), np.eye(2))))
     assert long.findall(".//span")[-1].text == "… 600 more"
 

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import tallytree as tt
@@ -41,7 +42,7 @@ def segments() -> ProblemFile:
 
 
 def notebook(page: Path) -> None:
-    """Write what a notebook shows of a model, a plan, a profile and a solution."""
+    """Write what a notebook shows of a model, a plan, a profile, a distribution and a solution."""
     model, wet = (
         tt.Model.chain(
             [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5]], np.eye(2), states=["dry", "wet"]
@@ -49,7 +50,8 @@ def notebook(page: Path) -> None:
         tt.count(state="wet", name="wet"),
     )
     profile = tt.profile(model, [wet])
-    shown = (model, tt.plan(model, [wet]), profile, profile.at(3))
+    spread = tt.distribution(model, [wet])
+    shown = (model, tt.plan(model, [wet]), profile, spread, profile.at(3))
     body = "\n".join(f"<div style='margin: 1.5em'>{one._repr_html_()}</div>" for one in shown)
     style = "font-family: sans-serif; display: flex; flex-wrap: wrap"
     page.write_text(f"<!doctype html><meta charset='utf-8'><body style='{style}'>{body}")
@@ -75,6 +77,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in runpy.run_path(str(DOCS / "pictures.py"))["PICTURES"].items():
         draw().figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        plt.close("all")
         print(folder / f"{name}.png")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:

@@ -5,11 +5,14 @@
 Links between pages are relative to the repository; they are rewritten to match the layout of the site.
 """
 
+import json
 import re
 import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
+
+from reference_tasks import by_task, filters
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_ROOT = {
@@ -43,36 +46,7 @@ def rewritten(text: str, folder: Path, others: set[Path]) -> str:
     return LINK.sub(target, text)
 
 
-TASKS = {
-    "Models, statistics and single answers": (
-        "Model Statistic Recipe count matches mismatches node_statistic Constraint solve profile Profile "
-        "elementwise score_between Solution"
-    ),
-    "Patterns and machines": "regular valid_bio valid_bioes transduce Machine Reduction",
-    "Several answers": "k_best iter_best exclude diverse_k_best",
-    "Probabilities": "distribution Distribution",
-    "Losses": "loss_augmented loss_augmented_path loss_augmented_corpus",
-    "Many problems at once": "profile_batch solve_batch loss_augmented_batch",
-    "Cost, and bounds without tallies": "plan Plan relax Relaxation BoundedSolution",
-    "Certificates": "Certificate BoundsCertificate SentenceCertificate",
-    "Errors and warnings": (
-        "TallytreeError ModelError ObjectiveError BudgetError InfeasibleError CertificateError "
-        "PerformanceWarning"
-    ),
-    "From the paper": (
-        "explicit_model ExplicitModel clique_tree CliqueTree sufficient_statistics SufficientStatistics"
-    ),
-}
-"""The public names of the package itself, grouped by task. Names missing here come last."""
-
 PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing", "torch")
-
-
-def by_task(names: list[str]) -> dict[str, list[str]]:
-    """Group names as in `TASKS`, with the remaining ones at the end."""
-    groups = {task: [name for name in listed.split() if name in names] for task, listed in TASKS.items()}
-    rest = sorted(set(names) - {name for group in groups.values() for name in group})
-    return groups | ({"More": rest} if rest else {})
 
 
 def references() -> dict[str, str]:
@@ -81,25 +55,32 @@ def references() -> dict[str, str]:
 
     top = [name for name in tallytree.__all__ if name not in PACKAGES]
     others = ", ".join(f"[tallytree.{name}](reference-{name}.md)" for name in PACKAGES)
-    pages = {
-        "reference.md": f"# Reference\n\nThe public names of `tallytree`, by task. "
-        f"The packages have their own pages: {others}.\n"
-        + "".join(f"\n## {task}\n{_entries(names, '', level=3)}" for task, names in by_task(top).items())
-    }
+    about = f"The public names of `tallytree`, by task. The packages have their own pages: {others}."
+    pages = {"reference.md": _page("Reference", about, "tallytree", top, "")}
     for package in PACKAGES:
         module = import_module(f"tallytree.{package}")
         about = (module.__doc__ or "").strip().partition("\n")[0]
-        pages[f"reference-{package}.md"] = _page(f"tallytree.{package}", about, module.__all__, f"{package}.")
+        pages[f"reference-{package}.md"] = _page(
+            f"tallytree.{package}", about, package, module.__all__, f"{package}."
+        )
     return pages
 
 
-def _page(title: str, about: str, names: list[str], prefix: str) -> str:
-    return f"# {title}\n\n{about}\n" + _entries(names, prefix)
+def _page(title: str, about: str, package: str, names: list[str], prefix: str) -> str:
+    """Return a page with a heading for each task, or with the names alone if there are no tasks."""
+    parts = [
+        f"\n## {task}\n{_entries(group, prefix, level=3)}" if task else _entries(group, prefix)
+        for task, group in by_task(package, names).items()
+    ]
+    return f"# {title}\n\n{about}\n" + "".join(parts)
 
 
 def _entries(names: list[str], prefix: str, level: int = 2) -> str:
-    options = f"    options: {{heading_level: {level}}}\n"
-    return "".join(f"\n::: tallytree.{prefix}{name}\n{options}" for name in names)
+    return "".join(
+        f"\n::: tallytree.{prefix}{name}\n"
+        f"    options: {{heading_level: {level}, filters: {json.dumps(filters(prefix + name))}}}\n"
+        for name in names
+    )
 
 
 def main() -> None:

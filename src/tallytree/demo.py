@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,27 +88,44 @@ def stacked(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
 def tour(model: tt.Model, width: int) -> Iterator[str]:
     """Yield the tour, line by line; headings begin with #."""
     counted = utterances(model)
-    yield "# The cost, before anything runs"
-    yield from str(tt.plan(model, [counted])).splitlines()
     profile = tt.profile(model, [counted])
-    yield "# The profile: the best score for every number of utterances"
+    yield "# A noisy recording"
+    yield from _problem(model, profile, width)
+    yield "# The profile: the best score for every number of utterances, in one pass"
     yield from chart(profile.scores, width)
-    yield "# Look-ups: plain MAP, exactly 3 utterances, largest score - (utterances - 4)²"
+    yield "# Look-ups: exactly 3 utterances, and the largest score - (utterances - 4)²"
+    yield from _look_ups(profile, counted, width)
+    yield "# Training for F1 looks for errors: the largest score + 40 (1 - F1)"
+    worst = worst_f1(model)
+    rows = [("truth", strip(TRUTH)), ("augmented", strip(worst.assignment))]
+    yield from stacked([*rows, ("wrong", marks(TRUTH, worst.assignment))], width)
+    yield f"{'augmented':>11}  value {worst.value:.2f}, true and false positives {tuple(worst.tally)}"
+    yield "# The cost of the profile, which is known before anything runs"
+    yield from str(tt.plan(model, [counted])).splitlines()
+
+
+def _problem(model: tt.Model, profile: tt.Profile, width: int) -> Iterator[str]:
+    plain, right = profile.best(), np.sum(np.diff(TRUTH) > 0)
+    text = (
+        f"{len(model)} frames, each silence or speech. There are {right} utterances, but "
+        f"the labelling with the highest score (plain MAP) has {plain.tally[0]}."
+    )
+    yield from wrap(text, max(width, 20))
+    rows = [("evidence", spark(model.blocks[0].tables[:, 1])), ("truth", strip(TRUTH))]
+    rows += [("plain MAP", strip(plain.assignment)), ("wrong", marks(TRUTH, plain.assignment))]
+    yield from stacked(rows, width)
+
+
+def _look_ups(profile: tt.Profile, counted: tt.Statistic, width: int) -> Iterator[str]:
     plain, three = profile.best(), profile.best(where=counted == 3)
     near = profile.best(lambda score, k: score - (k - 4.0) ** 2)
-    rows = [("evidence", spark(model.blocks[0].tables[:, 1])), ("truth", strip(TRUTH))]
-    rows += [("plain MAP", strip(plain.assignment))]
+    rows = [("truth", strip(TRUTH)), ("plain MAP", strip(plain.assignment))]
     for name, found in (("exactly 3", three), ("near 4", near)):
         rows += [(name, strip(found.assignment)), ("changed", marks(plain.assignment, found.assignment))]
     yield from stacked(rows, width)
     for name, found in (("plain MAP", plain), ("exactly 3", three), ("near 4", near)):
         wrong = (found.assignment != TRUTH).sum()
         yield f"{name:>11}  {found.tally[0]} utterances, score {found.score:.2f}, {wrong} frames wrong"
-    yield "# What F1 training needs: the largest score + 40 (1 - F1)"
-    worst = worst_f1(model)
-    rows = [("truth", strip(TRUTH)), ("augmented", strip(worst.assignment))]
-    yield from stacked([*rows, ("wrong", marks(TRUTH, worst.assignment))], width)
-    yield f"{'augmented':>11}  value {worst.value:.2f}, true and false positives {tuple(worst.tally)}"
 
 
 def write_png(model: tt.Model, path: str) -> None:
@@ -133,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     path, model = parser.parse_args(arguments).png, recording()
     if path:
         write_png(model, path)
-    text = "\n".join(tour(model, shutil.get_terminal_size().columns))
+    text = "\n".join(tour(model, shutil.get_terminal_size().columns)).replace("\n\n# ", "\n# ")
     bold, amber, end = "\033[1m", "\033[33m", "\033[0m"
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         bold = amber = end = ""

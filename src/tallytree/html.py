@@ -1,14 +1,27 @@
-"""Small pieces of HTML for notebooks: tables, coloured labels and curves, with everything escaped."""
+"""Small pieces of HTML for notebooks: tables, coloured labels and curves, with everything escaped.
+
+Text has the colour of the notebook, and lines are visible on white as well as on black.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from tallytree.colours import INK, state_colour
+import numpy as np
+from numpy.typing import NDArray
 
-_MOST = 400
+from tallytree.colours import INK, state_colour
+from tallytree.values import abbreviated
+
+_MOST = 400  # cells with text
+_MOST_SQUARES = 4000
+_MOST_COLUMNS = 30  # of cells with text
+_LONGEST = 40  # letters of a name
+_BEST = 10  # rows of a table of tallies
+LINE, DOT = "#2f80c4", "#d1495b"
 _CELL = f"padding:1px 5px;border-radius:3px;color:{INK};text-align:center;"
+_SQUARE = "width:9px;height:9px;"
 
 
 def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
@@ -20,50 +33,103 @@ def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
     '<b>Model</b><table><tr><th style="text-align:left">variables</th><td>3</td></tr></table>'
     """
     lines = (
-        f'<tr><th style="text-align:left">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
+        f'<tr><th style="text-align:left"{_full(name)}>{_short(name)}</th><td>{escape(str(value))}</td></tr>'
         for name, value in pairs
     )
     return f"<b>{escape(title)}</b><table>{''.join(lines)}</table>"
 
 
+def _short(name: str) -> str:
+    return escape(abbreviated(name, _LONGEST))
+
+
+def _full(name: str) -> str:
+    """Return the attribute that shows a long name when the mouse is over it."""
+    return f' title="{escape(name)}"' if len(name) > _LONGEST else ""
+
+
+def scored(value: float, score: float) -> list[tuple[str, object]]:
+    """Return the score as a pair for :func:`described`, after the value if that is another number."""
+    objective = [("value", f"{value:.6g}")] if value != score else []
+    return [*objective, ("score", f"{score:.6g}")]
+
+
 def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return a table with a header row."""
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    top = "".join(f"<th{_full(head)}>{_short(head)}</th>" for head in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(c))}</td>' for c in line)}</tr>" for line in lines)
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
+def ranking(
+    kind: str, names: Sequence[str], tallies: NDArray[np.int64], values: NDArray[np.float64], noun: str
+) -> str:
+    """Return a title, a picture if there is one statistic, and the tallies with the largest values.
+
+    The values of a ``Distribution`` are bars, all others a curve.
+    """
+    title = f"{kind} of {', '.join(map(_short, names))}" if names else kind
+    if not len(values):
+        return f"<b>{title}: empty, because every labelling is forbidden</b>"
+    many = "1 tally" if len(values) == 1 else f"{len(values)} tallies"
+    best = np.argsort(-values, kind="stable")[:_BEST]
+    table = rows([*names, noun], ([*tallies[row].tolist(), f"{values[row]:.6g}"] for row in best))
+    picture = curve(tallies[:, 0], values, bars=kind == "Distribution") if len(names) == 1 else ""
+    which = "most probable" if noun == "probability" else "best"
+    more = f"<i>the {len(best)} {which} of {len(values)}</i>" if len(values) > len(best) else ""
+    return f"<b>{title}: {many}</b><br>{picture}{table}{more}"
+
+
 def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:
-    """Return up to a few hundred labels on coloured backgrounds in ``columns`` columns (0: whatever fits)."""
+    """Return labels on coloured backgrounds in ``columns`` columns (0: whatever fits).
+
+    Large grids are small squares without text. Of long sequences, the first few hundred are shown.
+    """
+    squares = bool(columns) and (len(codes) > _MOST or columns > _MOST_COLUMNS)
+    most = _MOST_SQUARES if squares else _MOST
     drawn = []
-    for i, (code, label) in enumerate(zip(codes[:_MOST], labels[:_MOST], strict=True)):
-        title = f' title="{escape(names[i])}"' if names is not None else ""
-        drawn.append(
-            f'<span{title} style="{_CELL}background:{state_colour(code)}">{escape(str(label))}</span>'
-        )
-    if len(codes) > _MOST:
-        drawn.append(f"<span>… {len(codes) - _MOST} more</span>")
-    style = (
-        f"display:inline-grid;grid-template-columns:repeat({columns},auto)" if columns else "line-height:1.9"
-    )
-    return f'<div style="{style};gap:2px">{" ".join(drawn)}</div>'
+    for i, (code, label) in enumerate(zip(codes[:most], map(str, labels[:most]), strict=True)):
+        about = ([names[i]] if names is not None else []) + ([label] if squares or _full(label) else [])
+        title = f' title="{escape(": ".join(about))}"' if about else ""
+        style = f"{_SQUARE if squares else _CELL}background:{state_colour(code)}"
+        drawn.append(f'<span{title} style="{style}">{"" if squares else _short(label)}</span>')
+    more = f"<span>… {len(codes) - most} more</span>" if len(codes) > most else ""
+    if squares:
+        return _grid("".join(drawn), columns, "9px", 1) + more
+    return _grid(" ".join([*drawn, more]), columns, "auto", 2)
 
 
-def curve(xs: Sequence[float], ys: Sequence[float]) -> str:
-    """Return an SVG curve through the points."""
-    width, height, edge = 320, 120, 8
-    left, right, low, high = min(xs), max(xs), min(ys), max(ys)
-    places = [
-        (
-            edge + (x - left) / ((right - left) or 1) * (width - 2 * edge),
-            height - edge - (y - low) / ((high - low) or 1) * (height - 2 * edge),
-        )
-        for x, y in zip(xs, ys, strict=True)
-    ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    best = places[max(range(len(ys)), key=lambda i: ys[i])]
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">'
-        f'<polyline points="{line}" fill="none" stroke="#0b6cb8" stroke-width="1.5"/>'
-        f'<circle cx="{best[0]:.1f}" cy="{best[1]:.1f}" r="4" fill="#d1495b"/></svg>'
+def _grid(content: str, columns: int, width: str, gap: int) -> str:
+    layout = (
+        f"display:inline-grid;grid-template-columns:repeat({columns},{width})"
+        if columns
+        else "line-height:1.9"
     )
+    return f'<div style="max-width:100%;overflow-x:auto;{layout};gap:{gap}px">{content}</div>'
+
+
+def curve(xs: NDArray[np.int64], ys: NDArray[np.float64], *, bars: bool = False) -> str:
+    """Return an SVG curve through the points, or bars, with the ends of both scales and a dot on the best."""
+    width, height, left, bottom, edge = 360, 140, 62, 18, 8
+    low, high = 0.0 if bars else float(ys.min()), float(ys.max())
+    step = (width - left - edge) / (int(np.ptp(xs)) or 1)
+    across = left + (xs - xs.min()) * step
+    up = height - bottom - (ys - low) * ((height - bottom - edge) / ((high - low) or 1))
+    best = int(ys.argmax())
+    places = [(across[i], up[i]) for i in sorted({*range(0, len(xs), 1 + len(xs) // width), best})]
+    if bars:
+        drawn = "".join(f"M{x:.1f},{height - bottom}V{y:.1f}" for x, y in places)
+        line = f'<path d="{drawn}" stroke="{LINE}" stroke-width="{np.clip(0.7 * step, 1, 14):.1f}"/>'
+    else:
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        line = f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.5"/>'
+    dot = f'<circle cx="{across[best]:.1f}" cy="{up[best]:.1f}" r="4" fill="{DOT}"/>'
+    ends = [(left - 6, height - bottom, "end", low), (left - 6, edge + 8, "end", high)]
+    ends += [(left, height - 4, "start", xs.min()), (width - edge, height - 4, "end", xs.max())]
+    texts = "".join(_scale(*end) for end in ends)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg {size} role="img" fill="currentColor" font-size="11">{line}{dot}{texts}</svg>'
+
+
+def _scale(x: float, y: float, anchor: str, value: float) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{value:.4g}</text>'

@@ -32,6 +32,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def abbreviated(text: str, most: int) -> str:
+    """Return the text, without its middle if it has more than ``most`` letters.
+
+    Examples
+    --------
+    >>> abbreviated("temperature at station 12", 12)
+    'temper…on 12'
+    """
+    head = most // 2
+    return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Mark an array that we own as read-only, in place, with the arrays it is a view of; return it."""
     array.setflags(write=False)

@@ -225,7 +225,7 @@ def test_tallies_by_name():
 def test_a_distribution_in_a_notebook():
     model = tt.Model.chain(np.zeros((12, 2)), np.eye(2))
     shown = tt.distribution(model, [tt.count(state=1, name="<ones>")])._repr_html_()
-    assert "<b>13 tallies</b>" in shown
+    assert "<b>Distribution of &lt;ones&gt;: 13 tallies</b>" in shown
     assert "<svg" in shown
-    assert "the 10 likeliest of 13" in shown
+    assert "the 10 most probable of 13" in shown
     assert "<ones>" not in shown

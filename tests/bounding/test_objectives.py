@@ -130,9 +130,9 @@ def test_plans_tell_both_prices():
     ones = tt.count(model, state=1)
     price = tt.plan(model, [ones]).search
     assert price.pass_operations == 400 * 4 and price.passes == 9
-    assert f"one question by bounds: {price}" in str(tt.plan(model, [ones]))
+    assert f"single answer by bounds: {price}" in str(tt.plan(model, [ones]))
     assert tt.plan(model, []).search is None
-    with pytest.raises(tt.BudgetError, match="One question by bounds"):
+    with pytest.raises(tt.BudgetError, match="A single answer by bounds"):
         tt.plan(chain(8, 400), [tt.count(state=1), tt.count(state=2)], memory_limit=2e6)
 
 

@@ -3,61 +3,18 @@
 import json
 import random
 import re
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
+from explorer_pages import browsed, chain, grid, in_a_browser, scripted
 
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.colours import state_colour
 from tallytree.explorer import page, write_page
 from tallytree.io import Parameter, ProblemFile, write_problem
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_a_browser = pytest.mark.skipif(
-    BROWSER is None or not Path("/proc/self").exists(), reason="no chromium, or no /proc, which it needs"
-)
-
-
-def chain() -> ProblemFile:
-    rng = np.random.default_rng(5)
-    model = tt.Model.chain(
-        rng.normal(size=(9, 3)), rng.normal(size=(3, 3)), states=["O", "B", "</script><b>"]
-    )
-    return ProblemFile(
-        model,
-        [tt.count(state=1, name="b")],
-        "where(b < 8, score, -inf) + w*exp(-abs(b - t)/2) - log(1 + b**2) + max(0, min(b, 2), -1)",
-        where="not (b == skip) and b <= most",
-        parameters={
-            "w": Parameter(1.5, 0, 5),
-            "t": Parameter(3, 0, 9),
-            "skip": Parameter(4, 0, 9),
-            "most": Parameter(8, 0, 9),
-        },
-    )
-
-
-def grid() -> ProblemFile:
-    rng = np.random.default_rng(6)
-    model = tt.Model.grid(rng.normal(size=(3, 4, 2)), 0.5 * np.eye(2), 0.5 * np.eye(2))
-    truth = rng.integers(0, 2, size=(3, 4))
-    return ProblemFile(
-        model,
-        [
-            tt.matches(model, truth, background=0, name="tp"),
-            tt.mismatches(model, truth, background=0, name="fp"),
-            tt.count(model, state=1, variables=[0, 1], name="corner"),
-        ],
-        "score + w*(1 - 2*tp/(5 + tp + fp))",
-        where="tp - fp >= 0 or corner == 2",
-        parameters={"w": 2.0},
-    )
 
 
 def embedded(text: str) -> dict:
@@ -164,41 +121,6 @@ document.getElementById("results").textContent = JSON.stringify(results);
 """
 
 
-def browsed(path: Path, fragment: str = "") -> str:
-    flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom"]
-    flags += ["--window-size=1400,1000", "--hide-scrollbars"]
-    profile = f"--user-data-dir={path.parent / 'browser'}"
-    done = subprocess.run(
-        [BROWSER, *flags, profile, path.as_uri() + fragment],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    return done.stdout
-
-
-FRAME = """<!doctype html><pre id="results"></pre><script>
-const frame = Object.assign(document.createElement("iframe"), { width: WIDTH, height: HEIGHT, srcdoc: TEXT });
-frame.style.border = 0;
-frame.onload = () => {
-  const found = frame.contentDocument.getElementById("results").textContent;
-  document.getElementById("results").textContent = found;
-};
-document.body.append(frame);
-</script>"""
-
-
-def scripted(problem: ProblemFile, script: str, folder: Path, size: tuple[int, int] = (1280, 800)) -> Any:
-    """Run a script in the page, on a screen of this size; return what it wrote as its results."""
-    text = page(problem, problem.profile()).replace("</body>", script + "</body>")
-    framed = FRAME.replace("WIDTH", str(size[0])).replace("HEIGHT", str(size[1]))
-    path = folder / "page.html"
-    path.write_text(framed.replace("TEXT", json.dumps(text).replace("<", "\\u003c")), encoding="utf-8")
-    found = re.search(r'<pre id="results">(.*?)</pre>', browsed(path), re.DOTALL)[1]
-    return json.loads(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-
-
 def asked(problem: ProblemFile, settings: list[dict[str, float]], folder: Path) -> list[dict]:
     """Move sliders in a browser; return what the page says after each setting."""
     return scripted(problem, ASK.replace("SETTINGS", json.dumps(settings)), folder)
@@ -274,61 +196,3 @@ def test_the_address_keeps_names_of_any_kind(tmp_path: Path):
     assert f'<b id="score">{best.score:.6g}</b>' in browsed(
         tmp_path / "page.html", f"#high.{quote(some.name)}=1"
     )
-
-
-MEASURE = """
-<pre id="results"></pre>
-<script>
-const box = document.getElementById("labelling").getBoundingClientRect(), view = document.documentElement;
-document.getElementById("results").textContent = JSON.stringify({
-  width: innerWidth, overflow: view.scrollWidth - view.clientWidth, left: box.left, right: box.right,
-  bottom: box.bottom, card: document.getElementById("labelling").parentElement.getBoundingClientRect().right,
-  written: getComputedStyle(document.querySelector(".cell")).fontSize !== "0px",
-  key: document.getElementById("states").textContent,
-  letters: 12 * document.querySelector("#picture svg").getScreenCTM().a,
-});
-</script>
-"""
-
-
-def image(rows: int, columns: int) -> ProblemFile:
-    evidence = np.zeros((rows, columns, 2))
-    evidence[:, :, 1] = -1.0
-    evidence[1:-1, 1:-1, 1] = 1.0
-    model = tt.Model.grid(evidence, 0.1 * np.eye(2), 0.1 * np.eye(2), states=["sky", "roof"])
-    return ProblemFile(model, [tt.count(state=1, name="roof")])
-
-
-@in_a_browser
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-@pytest.mark.parametrize("shape", [(3, 4), (12, 16), (6, 60)])
-def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
-    found = scripted(image(*shape), MEASURE, tmp_path, size)
-    assert found["width"] == size[0]
-    assert found["overflow"] == 0
-    assert found["letters"] >= 9  # pixels of the numbers at the axes
-    assert found["left"] >= 0
-    assert found["right"] <= found["card"]
-    assert found["written"] == (shape == (3, 4))
-    assert found["key"] == ("" if found["written"] else "skyroof")
-    if size[0] == 1280:
-        assert found["bottom"] <= 800  # seen without scrolling
-
-
-CLICK = """
-<pre id="results"></pre>
-<script>
-const dot = document.querySelectorAll(".dot")[2].getBoundingClientRect();
-const near = { clientX: dot.x + dot.width / 2 + 8, clientY: dot.y + dot.height / 2 - 8, bubbles: true };
-document.querySelector("#picture svg").dispatchEvent(new MouseEvent("click", near));
-const said = document.getElementById("answer").textContent;
-document.getElementById("results").textContent = JSON.stringify(said);
-</script>
-"""
-
-
-@in_a_browser
-def test_a_click_picks_the_nearest_point(tmp_path: Path):
-    problem = image(3, 4)
-    third = problem.profile().at(2)
-    assert scripted(problem, CLICK, tmp_path).startswith(f"score {third.score:.6g}roof 2")

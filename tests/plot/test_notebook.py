@@ -2,6 +2,8 @@
 
 import base64
 import io
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,3 +72,17 @@ def test_pyplot_saves_what_was_drawn(notebook):
 
 def test_ink_tells_a_blank_picture():
     assert ink(np.ones((4, 4, 3))) == 0.0
+
+
+def test_the_tour_runs_in_any_folder_and_shows_its_pictures(tmp_path):
+    pytest.importorskip("sklearn")
+    tour = nbformat.read(Path(__file__).parents[2] / "examples" / "tour.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in tour.cells)
+    nbclient.NotebookClient(tour, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    outputs = [output for cell in tour.cells for output in cell.get("outputs", [])]
+    pictures = [o["data"]["image/png"] for o in outputs if "image/png" in o.get("data", {})]
+    assert [ink(pixels(base64.b64decode(picture))) > 0.01 for picture in pictures] == [True] * 4
+    tables = [o["data"]["text/html"] for o in outputs if "text/html" in o.get("data", {})]
+    assert [re.search("<b>(\\w+)", table)[1] for table in tables] == (
+        ["Model", "Solution", "Profile", "Solution", "Solution", "Distribution"]
+    )

@@ -14,6 +14,7 @@ from tallytree.plot import profile_curve, side_by_side
 from tallytree.plot.reliability import wilson_interval
 
 plt = pytest.importorskip("matplotlib.pyplot")
+Text = pytest.importorskip("matplotlib.text").Text
 
 
 def points(ax, marker):
@@ -52,16 +53,24 @@ def test_markers_of_many_tallies_do_not_merge(size):
     assert line.get_markersize() <= max(1.5, np.diff(places).min())
 
 
+@pytest.mark.parametrize("size", [(6, 3.2), (2.5, 2), (3, 1.2)])
 @pytest.mark.parametrize("k", range(8))
-def test_the_label_of_the_best_stays_inside(week, wet, k):
+def test_the_label_of_the_best_stays_inside_and_hides_no_point(week, wet, k, size):
+    ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+    profile_curve(tt.profile(week, [wet]), where=wet == k, ax=ax)
+    ax.figure.canvas.draw()
+    box, room = Text.get_window_extent(ax.texts[0]), ax.get_window_extent()  # without its line
+    assert room.x0 <= box.x0 <= box.x1 <= room.x1
+    assert room.y0 <= box.y0 <= box.y1 <= room.y1 + 1
+    places = ax.transData.transform(np.vstack([line.get_xydata() for line in ax.lines]))
+    assert box.y0 > places[:, 1].max()
+
+
+def test_the_best_of_a_heat_map_is_told_beside_it(week, wet):
     changes = tt.Statistic([((day, day + 1), [[0, 1], [1, 0]]) for day in range(6)], name="changes")
-    for profile in (tt.profile(week, [wet]), tt.profile(week, [wet, changes])):
-        plt.close("all")
-        ax = profile_curve(profile, where=wet == k)
-        ax.figure.canvas.draw()
-        box, room = ax.texts[0].get_window_extent(), ax.get_window_extent()
-        assert room.x0 <= box.x0 <= box.x1 <= room.x1
-        assert room.y0 <= box.y0 <= box.y1 <= room.y1
+    ax = profile_curve(tt.profile(week, [wet, changes]), where=wet == 4)
+    assert not ax.texts
+    assert ax.figure.axes[1].get_ylabel() == r"best score ($\bigstar$ 8)"
 
 
 def test_neighbouring_tallies_share_a_band(week, wet):
@@ -73,6 +82,36 @@ def test_neighbouring_tallies_share_a_band(week, wet):
 def test_a_constraint_that_nothing_satisfies_marks_nothing(week, wet):
     ax = profile_curve(tt.profile(week, [wet]), where=wet >= 9)
     assert points(ax, "*") == []
+    assert ax.get_title() == "where wet >= 9: no tally satisfies it"
+
+
+def test_an_objective_without_a_value_and_an_empty_profile_are_told(week, wet):
+    ax = profile_curve(tt.profile(week, [wet]), lambda score, k: np.full(len(score), -np.inf))
+    assert (points(ax, "*"), ax.get_title()) == ([], "the objective is -inf for every tally")
+    plt.close("all")
+    nothing = tt.profile(tt.Model([2], [((0,), [-np.inf, -np.inf])]), [tt.count(state=1)])
+    assert profile_curve(nothing).get_title() == "no labelling is allowed, so the profile is empty"
+
+
+def test_a_title_that_is_there_already_stays(week, wet):
+    _, ax = plt.subplots()
+    ax.set_title("rain")
+    assert profile_curve(tt.profile(week, [wet]), ax=ax).get_title() == "rain"
+
+
+def test_ticks_that_are_there_already_stay(week, wet):
+    _, ax = plt.subplots()
+    ax.set_xticks([0, 7], ["none", "all"])
+    profile_curve(tt.profile(week, [wet]), ax=ax)
+    assert ax.get_xticks().tolist() == [0, 7]
+
+
+def test_a_long_constraint_is_broken_into_lines(week, wet):
+    where = (wet == 1) | (wet == 3) | (wet == 5) | (wet == 7) | ~(wet <= 6) | (wet * 2 == 4)
+    ax = profile_curve(tt.profile(week, [wet]), where=where)
+    ax.figure.canvas.draw()
+    box = ax.title.get_window_extent()
+    assert 0 <= box.x0 <= box.x1 <= ax.figure.bbox.width
 
 
 def test_a_heat_map_of_two_statistics(week, wet):
@@ -95,6 +134,14 @@ def test_profiles_that_cannot_be_drawn(week, wet):
     other = tt.count(week, state="dry", name="dry")
     with pytest.raises(tt.ModelError, match=r"reads dry, but the plot shows 1 statistic: wet"):
         profile_curve(tt.profile(week, [wet]), where=other >= 1)
+
+
+def test_drawing_on_a_part_of_a_figure(week, wet):
+    parts = plt.figure(figsize=(8, 3)).subfigures(1, 2)
+    ax = profile_curve(tt.profile(week, [wet]), where=wet == 4, ax=parts[1].add_subplot())
+    ax.figure.figure.canvas.draw()
+    box, room = Text.get_window_extent(ax.texts[0]), ax.get_window_extent()
+    assert room.x0 <= box.x0 <= box.x1 <= room.x1
 
 
 def test_drawing_on_given_axes(week, wet):
@@ -126,6 +173,15 @@ def test_grids_side_by_side():
     assert len(drawn[1].patches) == int((found[0].assignment != found[1].assignment).sum())
 
 
+def test_many_grids_are_in_several_rows():
+    model = tt.Model.grid(np.random.default_rng(0).normal(size=(3, 12, 2)), np.eye(2), np.eye(2))
+    drawn = side_by_side(tt.k_best(model, 10))
+    assert drawn[0].figure.get_size_inches()[0] <= 12
+    places = [ax.get_subplotspec().rowspan.start for ax in drawn]
+    assert places == sorted(places)
+    assert places[-1] > 0
+
+
 def test_many_states_have_many_colours():
     model = tt.Model.chain(np.eye(12), np.zeros((12, 12)))
     [ax] = side_by_side([tt.solve(model)])
@@ -147,6 +203,19 @@ def test_the_colours_and_frames_are_explained(week):
     assert explained(side_by_side(tt.solve(grid))[0]) == ["state 0"]
     many = tt.Model.chain(np.eye(40), np.zeros((40, 40)))
     assert not side_by_side(tt.solve(many))[0].figure.legends
+
+
+@pytest.mark.parametrize("length", [4, 12, 40])
+def test_names_of_states_fit_their_cells(length):
+    states = ["off", "talk", "background noise"]
+    evidence = np.random.default_rng(0).normal(size=(length, 3))
+    [ax] = side_by_side(tt.k_best(tt.Model.chain(evidence, np.zeros((3, 3)), states=states), 2))
+    ax.figure.canvas.draw()
+    cell = ax.get_window_extent().width / length
+    assert all(text.get_window_extent().width <= cell for text in ax.texts)
+    shown = {text.get_text() for text in ax.texts}
+    assert shown <= set(states) if length < 8 else all(len(text) < 16 for text in shown)
+    assert bool(shown) == (length < 40)  # nothing rather than a letter or two
 
 
 def test_one_solution_alone(week):

@@ -11,7 +11,7 @@ import tallytree as tt
 from tallytree.plot import clique_tree_picture
 from tallytree.plot.cliques import _tables, _tree_of_plan
 
-pytest.importorskip("matplotlib")
+Text = pytest.importorskip("matplotlib.text").Text
 
 
 def spread(statistic: tt.Statistic) -> int:
@@ -66,6 +66,48 @@ def test_many_cliques_have_no_names():
     assert [text.get_text() for text in ax.texts] == ["4 states x 1 tallies"]
     lines, dots = ax.collections
     assert (len(lines.get_segments()), len(dots.get_offsets())) == (58, 59)
+
+
+def star(leaves: int) -> tt.Model:
+    return tt.Model.tree([-1] + [0] * leaves, np.zeros((leaves + 1, 2)), np.zeros((2, 2)))
+
+
+def chain(length: int) -> tt.Model:
+    return tt.Model.chain(np.zeros((length, 2)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "model", [chain(2), chain(5), chain(20), chain(60), chain(900), star(4), star(20), star(40), star(300)]
+)
+def test_pictures_fit_a_page_and_cliques_do_not_touch(model):
+    ax = clique_tree_picture(model, [tt.count(state=1)])
+    wide, high = ax.figure.get_size_inches()
+    assert 5 <= wide <= 12
+    assert 1.6 <= high <= 8
+    assert high <= wide
+    ax.figure.canvas.draw()
+    dots = ax.collections[1]
+    middles, sizes = ax.transData.transform(dots.get_offsets()), np.sqrt(dots.get_sizes())
+    apart = np.linalg.norm(middles[:, None] - middles, axis=-1) * 72 / ax.figure.dpi
+    reach = (sizes[:, None] + sizes) / 2
+    crowded = len(sizes) > 150  # too many for separate dots: they are as small as can be seen
+    assert crowded or (apart + 1e9 * np.eye(len(sizes)) > reach).all()
+    assert not crowded or sizes.max() <= 3
+    texts = [Text.get_window_extent(text) for text in ax.texts]
+    told, (x, y) = texts[-1], middles.T
+    behind = (told.x0 <= x) & (x <= told.x1) & (told.y0 <= y) & (y <= told.y1)
+    assert not behind.any()
+    assert all(0 <= box.x0 <= box.x1 <= ax.figure.bbox.width for box in texts)
+    assert all(0 <= box.y0 <= box.y1 <= ax.figure.bbox.height for box in texts)
+
+
+def test_long_names_are_shortened():
+    names = [f"temperature_at_station_{i}" for i in range(9)]
+    plain = chain(9)
+    ax = clique_tree_picture(tt.Model.from_blocks(plain.cardinalities, plain.blocks, variables=names))
+    shown = {text.get_text() for text in ax.texts[:-1]}
+    assert shown == {f"tempe…on_{i} tempe…on_{i + 1}" for i in range(8)}
+    assert ax.figure.get_size_inches()[1] <= 5
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (3, 6), (6, 11)])

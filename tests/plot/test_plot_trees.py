@@ -107,3 +107,10 @@ def test_there_must_be_something_to_draw():
         training_curves({"a": history(2), "b": []})
     with pytest.raises(tt.ModelError, match="by must be 'pass' or 'seconds', got 'hour'"):
         training_curves(history(2), by="hour")
+
+
+def test_wide_trees_are_in_several_rows():
+    tree = tt.parsing.parse_tree(f"(S {' '.join(f'(NN word{i})' for i in range(12))})")
+    drawn = trees_side_by_side([tree] * 3)
+    assert drawn[0].figure.get_size_inches()[0] <= 12
+    assert [ax.get_subplotspec().rowspan.start for ax in drawn] == [0, 1, 2]

@@ -16,7 +16,7 @@ def test_the_certificate_says_the_gap(model):
     assert not found.certificate.optimal
     assert found.certificate.gap == found.gap
     assert found.certificate.promised == pytest.approx(found.score + found.gap, abs=1e-15)
-    first, _, third, _ = found.explain().splitlines()
+    first, _, third, *_ = found.explain().splitlines()
     assert first == (
         f"optimal up to a gap of {found.gap:.2g}: no labelling that satisfies 'count_1 == 1' has a higher "
         "score by more than that"

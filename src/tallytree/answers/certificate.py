@@ -168,8 +168,20 @@ class Certificate(AnyCertificate):
 
     Attributes
     ----------
-    optimal, claim, score, promised, allowance, tally
-        As for all certificates.
+    optimal : bool
+        Whether the claim is that nothing better exists.
+    claim : str
+        What is proven, up to the gap.
+    gap : float
+        The most by which another labelling could be better; 0 in double precision.
+    score : float
+        The score, computed from the model.
+    promised : float
+        The score according to the upward pass: the same numbers, added in a different order.
+    allowance : float
+        The largest difference that rounding can cause between the two.
+    tally : dict
+        The tally, counted on the labelling.
     variables, width, degree, tallies, operations, peak_bytes, precision
         Properties of the upward pass that covers all labellings, as in its :class:`Plan`.
     """
@@ -191,8 +203,8 @@ class Certificate(AnyCertificate):
         return "\n".join(
             (
                 *self.attained("evaluated again on the model", "messages'"),
-                f"  the messages cover every labelling of {counted(self.variables, 'variable')}: width "
-                f"τ = {self.width}, tallies R = {self.tallies:,}, {readable_count(self.operations)} add-max "
-                f"operations, {readable_bytes(self.peak_bytes)}",
+                f"  the messages cover every labelling of {counted(self.variables, 'variable')}:",
+                f"    width τ = {self.width}, tallies R = {self.tallies:,}, "
+                f"{readable_count(self.operations)} add-max operations, {readable_bytes(self.peak_bytes)}",
             )
         )

@@ -114,14 +114,8 @@ class TallyProbabilities(RootTable):
         return read_only(normalised(self._relative_logs, self._relative_partition))
 
     def _repr_html_(self) -> str:
-        """Show the distribution in a notebook: the curve of a single statistic, and the likeliest tallies."""
-        likely = np.argsort(-self.probabilities, kind="stable")[:10]
-        lines = [[*self.tallies[row].tolist(), f"{self.probabilities[row]:.4g}"] for row in likely]
-        single = len(self._names) == 1
-        drawn = html.curve(self.tallies[:, 0].tolist(), self.probabilities.tolist()) if single else ""
-        more = f"<i>the {len(likely)} likeliest of {len(self)}</i>" if len(self) > len(likely) else ""
-        table = html.rows([*self._names, "probability"], lines)
-        return f"<b>{len(self)} tallies</b><br>{drawn}{table}{more}"
+        """Show the distribution in a notebook: bars for a single statistic, and the most probable tallies."""
+        return html.ranking("Distribution", self._names, self.tallies, self.probabilities, "probability")
 
     def _drawn_rows(
         self, count: int, tally: Tally | None, generator: np.random.Generator

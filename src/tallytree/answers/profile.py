@@ -55,7 +55,9 @@ class Profile(GraphTable, TallyTable[Solution]):
     reduction : Reduction
         How labellings map to the original model: the identity, unless the profile is of a reduction.
     statistics : tuple of Statistic
+        The statistics that were counted, in order.
     plan : Plan
+        The plan of the upward pass.
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array
@@ -192,12 +194,5 @@ class Profile(GraphTable, TallyTable[Solution]):
 
     def _repr_html_(self) -> str:
         """Show the profile in a notebook: the curve of a single statistic, and the best tallies."""
-        title = f"<b>{len(self)} tallies</b>"
-        if not len(self):
-            return title
-        best = np.argsort(-self.scores, kind="stable")[:10]
-        lines = [[*self.tallies[row].tolist(), f"{self.scores[row]:.6g}"] for row in best]
-        drawn = html.curve(self.tallies[:, 0].tolist(), self.scores.tolist()) if len(self._names) == 1 else ""
-        more = f"<i>the {len(best)} best of {len(self)}</i>" if len(self) > len(best) else ""
         noun = "score" if self.precision == "double" else "upper bound of the score"
-        return f"{title}<br>{drawn}{html.rows([*self._names, noun], lines)}{more}"
+        return html.ranking("Profile", self._names, self.tallies, self.scores, noun)

@@ -60,7 +60,8 @@ class Solution(Frozen):
     optimal: no labelling has a higher score
       evaluated again on the model, it has the score 1.5;
       the messages' score differs by 0.0e+00 (rounding allows 3.3e-15)
-      the messages cover every labelling of 2 variables: width τ = 1, tallies R = 1, ...
+      the messages cover every labelling of 2 variables:
+        width τ = 1, tallies R = 1, ...
     """
 
     value: float
@@ -146,7 +147,7 @@ class Solution(Frozen):
 
     def _repr_html_(self) -> str:
         """Show the solution in a notebook: value, score, tally, and the labels on coloured ground."""
-        about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += [("gap", f"{self.gap:.2g}")] if 0 < self.gap < np.inf else []
         about += zip(self.tally._fields, self.tally, strict=True)
         columns = self.model.shape[1] if len(self.model.shape) == 2 else 0

@@ -22,7 +22,7 @@ class Named(tuple[int, ...]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             if key not in self._fields:
-                raise KeyError(f"{key} is none of ({', '.join(self._fields)})")
+                raise KeyError(f"{key} is not one of ({', '.join(self._fields)})")
             key = self._fields.index(key)
         return tuple.__getitem__(self, key)
 
@@ -42,7 +42,7 @@ class Named(tuple[int, ...]):
         """Return the tally with other values, by name."""
         unknown = [name for name in changes if name not in self._fields]
         if unknown:
-            raise ValueError(f"{', '.join(unknown)}: none of ({', '.join(self._fields)})")
+            raise ValueError(f"{', '.join(unknown)}: not among ({', '.join(self._fields)})")
         return tally_of(self._fields, [changes.get(*pair) for pair in zip(self._fields, self, strict=True)])
 
 

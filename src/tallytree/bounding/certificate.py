@@ -144,7 +144,7 @@ class BoundsCertificate(AnyCertificate):
     Attributes
     ----------
     optimal, claim, score, promised, allowance, tally
-        As for all certificates.
+        As for :class:`Certificate`.
     counted : tuple of str
         The statistics that have prices.
     parts : tuple of Part

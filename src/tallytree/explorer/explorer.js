@@ -78,7 +78,7 @@ function ticks(low, high, most) {
 }
 
 // --- the picture --------------------------------------------------------------------------------------------
-const W = innerWidth < 500 ? 400 : 640, H = 340, most = Math.round(W / 53), pad = { left: 58, right: 16, top: 20, bottom: 40 };
+const W = innerWidth < 500 ? 400 : 640, H = 340, most = Math.round(W / 53), pad = { left: 58, right: 16, top: 24, bottom: 40 };
 const inner = (low, high, from, to) => (v) => from + ((v - low) / (high - low || 1)) * (to - from);
 function frame(x, y, xs, ys, xName, yName) {
   const root = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img" });
@@ -87,7 +87,7 @@ function frame(x, y, xs, ys, xName, yName) {
     root.append(svg("line", { class: "axis", x1: pad.left, x2: W - pad.right, y1: y(v), y2: y(v) }));
     root.append(svg("text", { x: pad.left - 8, y: y(v) + 4, "text-anchor": "end" }, shown(v)));
   }
-  root.append(svg("text", { x: (pad.left + W - pad.right) / 2, y: H - 4, "text-anchor": "middle" }, xName));
+  root.append(svg("text", { x: (pad.left + W - pad.right) / 2, y: H - 5, "text-anchor": "middle" }, xName));
   root.append(svg("text", { x: 14, y: 14, transform: `rotate(-90 14 14)`, "text-anchor": "end" }, yName));
   return root;
 }
@@ -133,8 +133,8 @@ function heat(result) {
 }
 function legend(root, low, high) { // the scale of colours, above the upper right corner of the picture
   const parts = 24, width = 4, start = W - pad.right - parts * width;
-  for (let i = 0; i < parts; i++) root.append(svg("rect", { x: start + i * width, y: 0, width, height: 7, fill: ramp(i / (parts - 1)) }));
-  root.append(svg("text", { x: start - 6, y: 9, "text-anchor": "end" }, `${data.objective ? "value" : "score"} ${shown(low)} to ${shown(high)}`));
+  for (let i = 0; i < parts; i++) root.append(svg("rect", { x: start + i * width, y: 4, width, height: 8, fill: ramp(i / (parts - 1)) }));
+  root.append(svg("text", { x: start - 6, y: 13, "text-anchor": "end" }, `${data.objective ? "value" : "score"} ${shown(low)} to ${shown(high)}`));
 }
 function mark(root, result, place, r) {
   for (const [row, name] of [[state.picked, "picked"], [result.best, "ring"]]) {

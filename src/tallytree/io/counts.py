@@ -58,7 +58,7 @@ def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parame
 def _metric(family: str, parameters: Parameters) -> tuple[Metric, float]:
     metric, known = str(parameters.get("metric", "hard")), _METRICS[family]
     if metric not in known:
-        raise ModelError(f"the metric {metric!r} is not supported; supported are {', '.join(known)}")
+        raise ModelError(f"the metric {metric!r} is not supported; use {' or '.join(known)}")
     cost = parameters.get("cost", inf) if metric == "hard" else parameters["cost"]
     if not isinstance(cost, (int, float)) or cost < 0:
         raise ModelError(f"a cost must be a non-negative number, got {cost!r}")

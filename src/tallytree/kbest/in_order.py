@@ -107,14 +107,21 @@ def ranked(
     keep: bool = False,
     **options: Unpack[Keywords],
 ) -> Iterator[Any]:
-    """Iterate over labellings or trees as :func:`iter_best` does; if there are none, say why.
+    """Iterate over the labellings or trees in order of score or value, best first.
 
-    With ``keep``, the caller keeps the results, and they count towards the memory limit.
+    Parameters
+    ----------
+    model : Model, Reduction or Forest
+        The factor graph, or the parse forest of a sentence.
+    statistics, objective, where, fixed, allowed, **options
+        As for :func:`tallytree.iter_best`.
+    keep : bool
+        Whether the results are kept by the caller, so that they count towards the memory limit.
 
     Raises
     ------
     InfeasibleError
-        Nothing satisfies the constraint.
+        No labelling or tree satisfies the constraint.
     """
     chosen = read_options(options, "iter_best", single=False)
     query = ask(model, statistics, where, fixed, allowed)

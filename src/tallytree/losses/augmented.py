@@ -49,8 +49,9 @@ class LossProfile:
     Attributes
     ----------
     model : Model
+        The model, restricted to fixed and allowed states.
     loss : Loss
-        With states as numbers.
+        The loss, with states as numbers.
     truth_score : float
         ``F(y*)``.
 

@@ -40,7 +40,8 @@ class Bleu(SequenceLoss):
 
     If for some k up to ``max_order`` the sentence has no k-gram, or none that is in a reference, the loss is
     1; if the sentence and its closest reference are both empty, it is 0. Finding the optimum over all
-    sentences of 40 words takes milliseconds; profiles, paths and constraints need full tables, up to ten.
+    sentences of 40 words takes milliseconds; profiles, paths and constraints need full tables,
+    which are feasible up to about ten words.
 
     Parameters
     ----------

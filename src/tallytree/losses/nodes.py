@@ -170,7 +170,7 @@ class FBeta(NodeLoss, by_size=True):
     Parameters
     ----------
     truth, background
-        As for all losses of nodes.
+        As for :class:`NodeLoss`.
     beta : float
         The weight of recall relative to precision, from 1e-6 to 1e6.
 

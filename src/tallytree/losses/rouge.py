@@ -125,7 +125,8 @@ class RougeL(SequenceLoss):
 
     With L the length of the longest common subsequence of the sentence y and S, the precision P is ``L/|y|``
     and the recall R is ``L/|S|``. The measure is 0 if the two have nothing in common, but 1 if both
-    are empty. Finding the optimum over all sentences of 40 words takes milliseconds; full tables up to ten.
+    are empty. Finding the optimum over all sentences of 40 words takes milliseconds; full tables
+    are feasible up to about ten.
 
     Parameters
     ----------

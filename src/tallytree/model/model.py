@@ -7,6 +7,7 @@ of its :class:`Space`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, final
@@ -23,7 +24,7 @@ from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.model.space import Space
-from tallytree.values import counted, digest, set_once
+from tallytree.values import abbreviated, counted, digest, set_once
 
 
 @final
@@ -46,6 +47,7 @@ class Model(Space):
     Attributes
     ----------
     cardinalities : int32 array of shape (M,)
+        The number of states of each variable.
     blocks : tuple of Block
         The factors in bulk, float64.
     shape : tuple of int
@@ -282,15 +284,15 @@ class Model(Space):
 
     def _repr_html_(self) -> str:
         """Show the model in a notebook: its variables, its states, and its factors by kind."""
+        factors = Counter[tuple[int, ...]]()
+        for block in self.blocks:
+            factors[block.tables.shape[1:]] += len(block)
         kinds = [
-            (
-                f"factors of {counted(block.arity, 'variable')}",
-                f"{len(block)} of shape {block.tables.shape[1:]}",
-            )
-            for block in self.blocks
+            (f"factors of {counted(len(shape), 'variable')}", f"{number} of shape {shape}")
+            for shape, number in factors.items()
         ]
         names = self.variables or ()
-        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        some = ", ".join(abbreviated(name, 40) for name in names[:8]) + (", …" if len(names) > 8 else "")
         sizes = sorted(set(self.cardinalities.tolist()))
         states = listed_states(self._common, self.alike) if self.alike is not None else str(sizes)[1:-1]
         about = [("variables", f"{len(self)}" + (f": {some}" if some else "")), ("states", states)]

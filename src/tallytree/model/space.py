@@ -34,6 +34,7 @@ class Space(Frozen):
     Attributes
     ----------
     cardinalities : int32 array of shape (M,)
+        The number of states of each variable.
     shape : tuple of int
         The shape of a labelling: (M,), or (rows, columns) on grids.
     states : tuple of str, tuple of tuples of str, or None

@@ -59,8 +59,9 @@ class ExplicitModel(Frozen):
     Attributes
     ----------
     original : Model
+        The model whose tallies became variables.
     statistics : tuple of Statistic
-        Of the original.
+        The statistics of the original.
     model : Model
         The original's variables come first, with its factors; then one auxiliary variable for each clique.
     tree : CliqueTree

@@ -155,8 +155,8 @@ def crossing_brackets(truth: Tree, *, cap: int | None = None, name: str = "cross
 def wrong_nodes(truth: Tree, *, cap: int | None = None, name: str = "wrong") -> TreeStatistic:
     """Count the spans that are labelled differently in the truth, and the words with another tag.
 
-    The order of labels over one span matters. A tree without any that has all constituents of the truth is
-    the truth.
+    The order of labels over one span matters. A tree without wrong nodes that has all constituents of the
+    truth is the truth.
     """
     _gold(truth)
     return _Wrong(len(truth), truth, name=name, cap=checked_cap(cap))

@@ -31,8 +31,11 @@ class TreeDistribution(TallyProbabilities):
     Attributes
     ----------
     forest : Forest
+        The trees of the sentence.
     statistics : tuple of TreeStatistic
+        The statistics that were counted, in order.
     plan : TreePlan
+        The plan of the chart.
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     log_partitions : (S,) float64 array

@@ -39,6 +39,7 @@ class Forest:
     Parameters
     ----------
     grammar : Grammar
+        The grammar.
     words : str or sequence of str
         The sentence; a string is split at whitespace.
     span_scores : array, [start][end][label], optional

@@ -103,9 +103,9 @@ class CountedWords:
     tagged : iterable of (word, tag)
         The words of the treebank; ``None`` ends a sentence.
     smoothing : float
-        The weight of the look of a word, in words.
+        The weight of what a word looks like (capitals, digits, hyphens, ending), in occurrences of the word.
     rare : int
-        Words seen less often than this may have other tags than they were seen with.
+        Words seen less often than this may also have tags that they were not seen with.
     """
 
     def __init__(self, tagged: Iterable[tuple[str, str]], *, smoothing: float = 1.0, rare: int = 5) -> None:

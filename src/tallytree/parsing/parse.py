@@ -126,6 +126,7 @@ class Parse:
     tally : named tuple of int
         The tally of each statistic, by name and in order: ``tally.nouns``, ``tally["PP$"]``, ``tally[0]``.
     tree : Tree
+        The tree.
     certificate : TreeCertificate or None
         Why it is optimal.
 
@@ -153,7 +154,7 @@ class Parse:
 
     def _repr_html_(self) -> str:
         """Show the parse in a notebook: value, score, tally, and the tree in brackets."""
-        about: list[tuple[str, object]] = [("value", f"{self.value:.6g}"), ("score", f"{self.score:.6g}")]
+        about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += zip(self.tally._fields, self.tally, strict=True)
         return html.described(type(self).__name__, about) + f"<pre>{escape(self.tree.pretty())}</pre>"
 

@@ -56,6 +56,7 @@ class TreePlan:
     Attributes
     ----------
     statistics : tuple of TreeStatistic
+        The statistics that are counted, in order.
     steps : tuple of Step
         The program, one step for each table.
     items : int

@@ -44,8 +44,11 @@ class TreeProfile(TallyTable[Parse]):
     Attributes
     ----------
     model : Forest
+        The trees of the sentence.
     statistics : tuple of TreeStatistic
+        The statistics that were counted, in order.
     plan : TreePlan
+        The plan of the chart.
     tallies : (S, P) int64 array
         The attainable tallies in lexicographic order.
     scores : (S,) float64 array

@@ -68,7 +68,7 @@ class Plan:
     precision : {"double", "single"}
         The precision of the tables.
     search : SearchPrice or None
-        The expected cost of one question by bounds, without these tables; None if there are no
+        The expected cost of a single answer by bounds, without these tables; None if there are no
         statistics or more than three.
     """
 
@@ -240,7 +240,7 @@ class Plan:
 
     @cached_property
     def search(self) -> SearchPrice | None:
-        """The expected cost of one question by bounds instead; None if that is not supported."""
+        """The expected cost of a single answer by bounds instead; None if that is not supported."""
         return search_price(self._shape.model(), self.statistics, self.window, self.options.order)
 
     @property

@@ -32,7 +32,7 @@ def printed(plan: Plan) -> str:
     if plan.layout.costliest >= 0:
         lines.append(f"  costliest step: {_costliest(plan)}")
     if plan.search is not None:
-        lines.append(f"  one question by bounds: {plan.search}")
+        lines.append(f"  single answer by bounds: {plan.search}")
     return "\n".join(lines)
 
 
@@ -63,5 +63,5 @@ def shown(plan: Plan) -> str:
         rows.append(("memory with all tables", readable_bytes(plan.every_table_bytes)))
     rows.append(("precision", plan.precision))
     if plan.search is not None:
-        rows.append(("one question by bounds", str(plan.search)))
+        rows.append(("single answer by bounds", str(plan.search)))
     return html.described(f"Plan for {len(plan.order)} variables and {listed(plan.names)}", rows)

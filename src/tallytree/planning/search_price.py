@@ -90,7 +90,7 @@ class SearchPrice(NamedTuple):
     @property
     def offer(self) -> str:
         """Describe the cost, for the error if the table does not fit in memory."""
-        return f"One question by bounds, as in solve, is expected to take {self._words}"
+        return f"A single answer by bounds, as in solve, is expected to take {self._words}"
 
     @property
     def _words(self) -> str:

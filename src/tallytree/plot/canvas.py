@@ -14,6 +14,8 @@ INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
 LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
 """The ground of a label on top of a picture."""
+ROW = 12.0
+"""The width in inches of pictures next to each other."""
 LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
 """Colours of lines, such as those of several runs."""
 
@@ -32,6 +34,21 @@ def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
     return figure(width, height).add_subplot()
 
 
+def room(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes in points, before the layout is final."""
+    points = 72 / ax.figure.dpi
+    return points * ax.bbox.width, points * ax.bbox.height
+
+
+def integer_ticks(axis: Any) -> None:
+    """Put ticks at whole numbers, unless somebody has chosen ticks already."""
+    from matplotlib.ticker import MaxNLocator
+
+    locator = axis.get_major_locator()
+    if isinstance(locator, MaxNLocator):
+        locator.set_params(integer=True)
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
@@ -46,3 +63,11 @@ def panels(count: int, width: float, height: float) -> list[Any]:
     """Return adjacent axes in a new figure."""
     drawn = figure(width, height)
     return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
+
+
+def tiles(count: int, width: float, height: float) -> list[Any]:
+    """Return axes of the given size in a new figure, in as many rows as a page needs."""
+    columns = min(max(int(ROW / width), 1), count)
+    rows = -(-count // columns)
+    drawn = figure(columns * width, rows * height)
+    return [drawn.add_subplot(rows, columns, number + 1) for number in range(count)]

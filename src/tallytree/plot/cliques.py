@@ -1,4 +1,4 @@
-"""A clique tree, drawn from its root down, with cliques scaled by the cost of their tables.
+"""A clique tree, drawn from its root down or, if it is deep, to the right; cliques are scaled by their cost.
 
 The table of a clique ``C`` has ``Π_{v in C} N_v`` rows, and for every row as many tallies as the subtree
 below can have. Areas are proportional to the square root of their product, so that they fit on a page.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
@@ -16,9 +16,9 @@ from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import readable_count
 from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.query import bind
-from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes
+from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes, room
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import counted
+from tallytree.values import abbreviated, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 40  # cliques whose variables are written out
 _MOST = 2000
+_LONGEST = 24  # letters of a name
 
 
 def clique_tree_picture(
@@ -72,12 +73,12 @@ def clique_tree_picture(
     drawn = _tree_of_plan(model, bound, order) if tree is None else tree
     if len(drawn.cliques) > _MOST:
         raise ModelError(f"a tree of {len(drawn.cliques)} cliques is too large to draw; the limit is {_MOST}")
-    places, tables = _places(drawn), _tables(drawn, model, bound)
-    leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
-    canvas = axes(ax, min(max(1.3 * leaves, 5.6), 14.0), min(max(0.62 * depth, 2.5), 14.0))
-    _draw(canvas, drawn, places, [prod(table) for table in tables], model)
+    tables, names = _tables(drawn, model, bound), _names(drawn, model)
+    picture = _arranged(_places(drawn), max(map(len, names)))
+    canvas = axes(ax, *picture.size)
+    _draw(canvas, drawn, picture, [prod(table) for table in tables], names)
     dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
-    _tell(canvas, places[dearest], tables[dearest])
+    _tell(canvas, picture, dearest, tables[dearest])
     entries = readable_count(float(prod(tables[dearest])))
     canvas.set_title(
         f"{counted(len(drawn.cliques), 'clique')}, width τ = {drawn.width}; "
@@ -144,30 +145,99 @@ def _tables(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> 
     return [(rows, prod(tallies)) for rows, tallies in zip(states, below, strict=True)]
 
 
-def _draw(
-    ax: Any, tree: CliqueTree, places: Sequence[tuple[float, float]], costs: Sequence[int], model: Model
-) -> None:
+def _names(tree: CliqueTree, model: Model) -> list[str]:
+    """Return the variables of each clique, abbreviated if they are long or many."""
+    shown = [abbreviated(name, 10) for name in model.variables or map(str, range(len(model)))]
+    return [abbreviated(" ".join(shown[v] for v in clique), _LONGEST) for clique in tree.cliques]
+
+
+class _Picture(NamedTuple):
+    """Where each clique is, whether the root is on the left, the size in inches, and the room for a name."""
+
+    places: list[tuple[float, float]]
+    sideways: bool
+    size: tuple[float, float]
+    margins: tuple[float, float]  # inches
+    letters: float  # inches
+
+
+def _arranged(places: Sequence[tuple[float, float]], longest: int) -> _Picture:
+    """Choose the direction and size of a picture: deep trees grow to the right, others down."""
+    leaves, depth = 1 + max(x for x, _ in places), 1 - min(y for _, y in places)
+    letters = 0.07 * longest if len(places) <= _MOST_NAMED else 0.0  # at eight points
+    if depth > max(6.0, 1.5 * leaves):
+        margins = (0.75, 0.4 + 0.7 * letters)
+        high = 0.7 * (leaves - 1) + 2 * margins[1] + 0.3
+        size = (_within(0.4 * depth + 1.5, 5.2, 11.0), _within(high, 1.6, 8.0))
+        return _Picture([(-y, -x) for x, y in places], True, size, margins, letters)
+    margins = (1.3, 0.3)
+    size = (_within((0.45 + letters) * leaves + 2.2, 5.2, 12.0), _within(0.55 * depth + 0.7, 1.6, 8.0))
+    return _Picture(list(places), False, size, margins, letters)
+
+
+def _within(wanted: float, least: float, most: float) -> float:
+    return min(max(wanted, least), most)
+
+
+def _step(ax: Any, picture: _Picture) -> tuple[float, float]:
+    """Return the inches between neighbouring cliques, across and down, on the axes as they are."""
+    spans = (max(place[i] for place in picture.places) - min(p[i] for p in picture.places) for i in (0, 1))
+    wide, high = (
+        max(points / 72 - 2 * margin, 0.1) / (span or 1e-6)
+        for points, margin, span in zip(room(ax), picture.margins, spans, strict=True)
+    )
+    return wide, high
+
+
+def _draw(ax: Any, tree: CliqueTree, picture: _Picture, costs: Sequence[int], names: Sequence[str]) -> None:
     from matplotlib.collections import LineCollection
 
-    named = len(tree.cliques) <= _MOST_NAMED
+    places, (across, down) = picture.places, _step(ax, picture)
+    named = len(names) <= _MOST_NAMED and across >= (0.2 if picture.sideways else 0.2 + picture.letters)
     lines = [(places[child], places[parent]) for child, parent in tree.edges]
     ax.add_collection(LineCollection(lines, colors=PALE, linewidths=1.5, zorder=1))
     dearest = max(costs)
-    largest = 420.0 if named else max(8000.0 / len(costs), 12.0)
-    areas = [largest * max(sqrt(cost / dearest), 0.04) for cost in costs]
+    largest = _within((60 * min(across, down)) ** 2, 9.0, 420.0)  # neighbours do not touch
+    areas = [max(largest * sqrt(cost / dearest), 0.04 * largest, 2.0) for cost in costs]
     colours = [ACCENT if cost == dearest else INK for cost in costs]
     ax.scatter(*zip(*places, strict=True), s=areas, c=colours, zorder=2, linewidths=0)
-    for clique, place, area in zip(tree.cliques, places, areas, strict=True) if named else ():
-        text = " ".join(model.variables[v] if model.variables else str(v) for v in clique)
-        beside = {"xytext": (3 + sqrt(area) / 2, 0), "textcoords": "offset points"}
-        ax.annotate(text, place, va="center", color=INK, fontsize=8, zorder=3, **beside)
-    ax.margins(0.16, 0.1)
+    for text, place, area in zip(names, places, areas, strict=True) if named else ():
+        away = 3 + sqrt(area) / 2
+        beside = {"xytext": (away, 0), "va": "center"}
+        below = {"xytext": (0, -away), "va": "top", "ha": "right", "rotation": 45, "rotation_mode": "anchor"}
+        style = {"textcoords": "offset points", "color": INK, "fontsize": 8, "zorder": 3}
+        ax.annotate(text, place, **style, **(below if picture.sideways else beside))
+    ax.margins(*_margins(ax, picture))
     ax.set_axis_off()
 
 
-def _tell(ax: Any, place: tuple[float, float], table: tuple[int, int]) -> None:
-    """Annotate the most expensive clique with its cost, on the side without names."""
+def _margins(ax: Any, picture: _Picture) -> list[float]:
+    """Return the margins as shares of what they surround."""
+    return [
+        margin / max(points / 72 - 2 * margin, 0.5 * margin)
+        for points, margin in zip(room(ax), picture.margins, strict=True)
+    ]
+
+
+def _tell(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
+    """Annotate the most expensive clique with its cost, on the side without names where it hides least."""
     states, tallies = (readable_count(float(number)) for number in table)
     text = f"{states} states x {tallies} tallies"
-    beside = {"xytext": (-16, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-    ax.annotate(text, place, color=ACCENT, fontsize=8, zorder=4, bbox=LABEL_BOX, **beside)
+    above, right, left = ((0, 18), "center"), ((14, 0), "left"), ((-16, 0), "right")
+    sides = (above, right) if picture.sideways else (left,)
+    offset, align = min(sides, key=lambda side: _hidden(ax, picture, clique, side[0], 4.5 * len(text)))
+    style = {"textcoords": "offset points", "color": ACCENT, "fontsize": 8, "zorder": 4, "va": "center"}
+    ax.annotate(text, picture.places[clique], xytext=offset, ha=align, bbox=LABEL_BOX, **style)
+
+
+def _hidden(ax: Any, picture: _Picture, clique: int, offset: tuple[int, int], wide: float) -> int:
+    """Return the number of other cliques behind a label that is so many points wide."""
+    across, down = (72 * step for step in _step(ax, picture))
+    middle = offset[0] + wide / 2 if offset[0] else 0.0
+    x, y = picture.places[clique]
+    return sum(
+        (u, v) != (x, y)
+        and abs(across * (u - x) - middle) < wide / 2 + 6
+        and abs(down * (v - y) - offset[1]) < 14
+        for u, v in picture.places
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,14 @@ from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes
+from tallytree.plot.canvas import ACCENT, INK, PALE, axes, integer_ticks, room
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_STAR, _LETTERS = 14.0, 9.0  # points
 
 
 def profile_curve(
@@ -34,6 +37,11 @@ def profile_curve(
         The tallies that satisfy it are highlighted, and the best of them is marked.
     ax : matplotlib Axes, optional
         The axes to draw on; the current axes by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        A star marks the best tally that is allowed. If there is none, the title says so.
 
     Examples
     --------
@@ -55,11 +63,23 @@ def profile_curve(
     allowed = _allowed(profile, where) & (values > -np.inf)
     values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
     canvas = axes(ax)
+    columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
     draw = _curve if len(profile.names) == 1 else _map
-    draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
-    if where is not None:
-        canvas.set_title(f"where {where}", fontsize=10, color=ACCENT)
+    if len(profile):
+        draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
+    if title := _title(profile, where, bool(allowed.any())):
+        canvas.set_title(fill(title, columns), fontsize=10, color=ACCENT)
     return canvas  # type: ignore[no-any-return]
+
+
+def _title(profile: Profile, where: Where, any_allowed: bool) -> str:
+    """Return the constraint, and what is missing if there is nothing to mark."""
+    if not len(profile):
+        return "no labelling is allowed, so the profile is empty"
+    shown = "" if where is None else f"where {where}"
+    if any_allowed:
+        return shown
+    return f"{shown}: no tally satisfies it" if shown else "the objective is -inf for every tally"
 
 
 def _values(profile: Profile, objective: Objective | None) -> NDArray[np.float64]:
@@ -90,20 +110,19 @@ def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.
         ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=size, zorder=2)
     for first, last in _runs(tallies[allowed]) if not allowed.all() else ():
         ax.axvspan(first - 0.5, last + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
-    ax.margins(y=0.2)
     if allowed.any():
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
-        _star(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
+        _star(ax, float(tallies[best]), float(values[best]))
+        _label(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(noun)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    integer_ticks(ax.xaxis)
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def _marker_size(ax: Any, tallies: NDArray[np.int64]) -> float:
     """Return the size in points at which markers do not merge, as far as they are visible at all."""
-    room = 72 * ax.figure.get_figwidth() * ax.get_position().width
-    return float(np.clip(0.7 * room / (np.ptp(tallies) + 1), 1.5, 5.0))
+    return float(np.clip(0.7 * room(ax)[0] / (np.ptp(tallies) + 1), 1.5, 5.0))
 
 
 def _runs(tallies: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -123,22 +142,31 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
     limits = {"vmin": np.nanmin(table), "vmax": np.nanmax(table), "cmap": "viridis", "shading": "nearest"}
     ax.pcolormesh(across, up, np.where(inside, np.nan, table), alpha=0.25, **limits)
     mesh = ax.pcolormesh(across, up, np.where(inside, table, np.nan), **limits)
-    ax.figure.colorbar(mesh, ax=ax, label=noun)
-    if allowed.any():
+    if allowed.any():  # the value of the best is told beside the scale, where it hides no tally
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
-        _star(ax, float(first[best]), float(second[best]), f"{values[best]:.4g}")
+        _star(ax, float(first[best]), float(second[best]))
+        noun = rf"{noun} ($\bigstar$ {values[best]:.4g})"
+    ax.figure.colorbar(mesh, ax=ax, label=noun)
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(profile.names[1])
     for axis in (ax.xaxis, ax.yaxis):
-        axis.get_major_locator().set_params(integer=True)
+        integer_ticks(axis)
 
 
-def _star(ax: Any, x: float, y: float, text: str) -> None:
-    """Mark a point with a star, and label it on the side where there is room."""
-    ax.plot([x], [y], "*", color=ACCENT, markersize=14, markeredgecolor="white", zorder=3)
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    across, up = (x - left) / (right - left), (y - low) / (high - low)
-    style: dict[str, Any] = {"ha": "left" if across < 0.15 else "right" if across > 0.85 else "center"}
-    style |= {"xytext": (0, -10), "va": "top"} if up > 0.9 else {"xytext": (0, 10), "va": "bottom"}
-    style |= {"textcoords": "offset points", "color": ACCENT, "fontsize": 9, "bbox": LABEL_BOX}
-    ax.annotate(text, (x, y), zorder=4, **style)
+def _star(ax: Any, x: float, y: float) -> None:
+    ax.plot([x], [y], "*", color=ACCENT, markersize=_STAR, markeredgecolor="white", zorder=3)
+
+
+def _label(ax: Any, x: float, y: float, text: str) -> None:
+    """Label a point of a curve in a margin above all points, so that none of them is hidden."""
+    wide, high = room(ax)
+    share = min((_STAR / 2 + 2 * _LETTERS) / high, 0.4)
+    ax.margins(y=share / (1 - 2 * share))
+    left, right = ax.get_xlim()
+    across, half = (x - left) / (right - left), 0.35 * _LETTERS * len(text) / wide
+    side = 0.0 if across < half else 1.0 if across > 1 - half else 0.5
+    line = {"arrowstyle": "-", "color": ACCENT, "linewidth": 0.8, "alpha": 0.6, "relpos": (side, 0.0)}
+    style: dict[str, Any] = {"ha": {0.0: "left", 0.5: "center", 1.0: "right"}[side], "va": "top"}
+    style |= {"color": ACCENT, "fontsize": _LETTERS, "arrowprops": line | {"shrinkA": 0, "shrinkB": 0}}
+    above = {"xytext": (x, 1.0), "textcoords": ax.get_xaxis_transform()}
+    ax.annotate(text, (x, y), zorder=2.5, **above, **style)

@@ -34,8 +34,8 @@ def reliability_curve(
     -------
     matplotlib axes
         A calibrated model lies on the diagonal. Each point has its number of predictions; error bars are
-        Wilson's 95 % intervals of the fraction correct, which have a length even if all or none are. The
-        title has the mean distance from the diagonal, weighted by predictions.
+        Wilson's 95 % intervals of the fraction correct, which are not empty even if all or none are correct.
+        The title has the mean distance from the diagonal, weighted by predictions.
 
     Examples
     --------

@@ -12,7 +12,8 @@ from tallytree.answers.solution import Solution
 from tallytree.colours import state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, panels
+from tallytree.plot.canvas import ACCENT, INK, integer_ticks, panels, tiles
+from tallytree.values import abbreviated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 40  # variables whose states are written out
 _MOST_LINED = 120  # variables with lines between them
 _MOST_EXPLAINED = 12  # states in the legend
+_FEWEST = 6  # letters of an abbreviated name; the legend has the whole names
 
 
 def side_by_side(
@@ -102,24 +104,32 @@ def _assignment(one: Any, model: Model) -> NDArray[np.int64]:
 
 def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     table = np.array(labellings)
-    width = min(max(0.28 * table.shape[1] + 1.9, 3.6), 11.0)
-    [ax] = panels(1, width, 0.42 * len(table) + 1.0)
+    named = table.shape[1] <= _MOST_NAMED and model.states is not None
+    texts = [[_name(model, v, state) for v, state in enumerate(row)] for row in table] if named else []
+    longest = max((len(text) for row in texts for text in row), default=0)
+    cell = min(max(0.28, 0.075 * longest + 0.1), 9.1 / max(table.shape[1], 1))  # inches
+    [ax] = panels(1, min(max(cell * table.shape[1] + 1.9, 3.6), 11.0), 0.42 * len(table) + 1.0)
     _image(ax, model, table)
     for row, column in np.argwhere(table != table[0]):
         _frame(ax, row, column)
-    if table.shape[1] <= _MOST_NAMED and model.states is not None:
-        for (row, column), state in np.ndenumerate(table):
-            names = model.states_of(column) or ()
-            ax.text(column, row, names[state][:3], ha="center", va="center", fontsize=7, color=INK)
+    letters = int((cell - 0.04) / 0.064)
+    for (row, column), text in np.ndenumerate(texts) if letters >= min(longest, _FEWEST) else ():
+        ax.text(column, row, abbreviated(text, letters), ha="center", va="center", fontsize=7, color=INK)
     ax.set_yticks(range(len(table)), titles)
+    integer_ticks(ax.xaxis)
     ax.set_xlabel("variable")
     return [ax]
+
+
+def _name(model: Model, variable: int, state: int) -> str:
+    names = model.states_of(variable)
+    return str(state) if names is None else names[state]
 
 
 def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     rows, columns = model.shape
     width = max(1.4, min(3.0, 0.25 * columns))
-    drawn = panels(len(labellings), width * len(labellings), width * rows / columns + 0.9)
+    drawn = tiles(len(labellings), width, width * rows / columns + 0.9)
     first = labellings[0].reshape(rows, columns)
     for ax, labelling, title in zip(drawn, labellings, titles, strict=True):
         table = labelling.reshape(rows, columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import LINES, PALE, panels
+from tallytree.plot.canvas import LINES, PALE, integer_ticks, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +125,7 @@ def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
         ax.set_ylabel(name)
         ax.spines[["top", "right"]].set_visible(False)
         if by == "pass":
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            integer_ticks(ax.xaxis)
     objective.legend(frameon=False, fontsize=8)
     if several:
         loss.legend(frameon=False, fontsize=8)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, RIGHT, axes, figure
+from tallytree.plot.canvas import ACCENT, INK, PALE, RIGHT, ROW, axes, figure, tiles
 from tallytree.trees import Constituent, Tree
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
 def trees_side_by_side(
     trees: Sequence[Tree], *, titles: Sequence[str] | None = None, compare: bool = True
 ) -> list[Axes]:
-    """Plot trees of one sentence next to each other; the others are compared with the first.
+    """Plot trees of one sentence next to each other, in several rows if they are wide.
+
+    The others are compared with the first.
 
     Parameters
     ----------
@@ -76,17 +78,22 @@ def trees_side_by_side(
     if len(names) != len(trees):
         raise ModelError(f"{len(trees)} trees need as many titles, got {len(names)}")
     placed = [_placed(tree) for tree in trees]
-    sizes = [_size(places) for places in placed]
-    high, wide = max(height for _, height in sizes), sum(width for width, _ in sizes)
-    canvases = figure(min(wide, _WIDEST), high + 0.3).subplots(
-        1, len(trees), squeeze=False, width_ratios=[width for width, _ in sizes]
-    )[0]
+    canvases = _canvases([_size(places) for places in placed])
     for number, (ax, places, name) in enumerate(zip(canvases, placed, names, strict=True)):
         gold = None if not compare or len(trees) == 1 else trees[0] if number else _union(trees[1:])
         _draw(ax, places, _colours(places, gold))
         ax.set_title(name, fontsize=10, color=INK)
     _level(canvases)
     return list(canvases)
+
+
+def _canvases(sizes: Sequence[tuple[float, float]]) -> list[Any]:
+    """Return axes for pictures of these sizes: in one row if they fit, otherwise in several."""
+    high, widths = max(height for _, height in sizes), [width for width, _ in sizes]
+    if sum(widths) > ROW:
+        return tiles(len(sizes), max(widths), high + 0.3)
+    drawn = figure(sum(widths), high + 0.3)
+    return list(drawn.subplots(1, len(sizes), squeeze=False, width_ratios=widths)[0])
 
 
 # --- where everything is ------------------------------------------------------------------------------------

@@ -1,0 +1,87 @@
+"""The explorer on screens of several sizes: everything stays in its card, and clicks are found."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from explorer_pages import chain, grid, in_a_browser, scripted
+
+import tallytree as tt
+from tallytree.io import ProblemFile
+
+MEASURE = """
+<pre id="results"></pre>
+<script>
+const box = document.getElementById("labelling").getBoundingClientRect(), view = document.documentElement;
+document.getElementById("results").textContent = JSON.stringify({
+  width: innerWidth, overflow: view.scrollWidth - view.clientWidth, left: box.left, right: box.right,
+  bottom: box.bottom, card: document.getElementById("labelling").parentElement.getBoundingClientRect().right,
+  written: getComputedStyle(document.querySelector(".cell")).fontSize !== "0px",
+  key: document.getElementById("states").textContent,
+  letters: 12 * document.querySelector("#picture svg").getScreenCTM().a,
+});
+</script>
+"""
+
+
+def image(rows: int, columns: int) -> ProblemFile:
+    evidence = np.zeros((rows, columns, 2))
+    evidence[:, :, 1] = -1.0
+    evidence[1:-1, 1:-1, 1] = 1.0
+    model = tt.Model.grid(evidence, 0.1 * np.eye(2), 0.1 * np.eye(2), states=["sky", "roof"])
+    return ProblemFile(model, [tt.count(state=1, name="roof")])
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("shape", [(3, 4), (12, 16), (6, 60)])
+def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
+    found = scripted(image(*shape), MEASURE, tmp_path, size)
+    assert found["width"] == size[0]
+    assert found["overflow"] == 0
+    assert found["letters"] >= 9  # pixels of the numbers at the axes
+    assert found["left"] >= 0
+    assert found["right"] <= found["card"]
+    assert found["written"] == (shape == (3, 4))
+    assert found["key"] == ("" if found["written"] else "skyroof")
+    if size[0] == 1280:
+        assert found["bottom"] <= 800  # seen without scrolling
+
+
+CUT = """
+<pre id="results"></pre>
+<script>
+const drawn = document.querySelector("#picture svg"), edge = drawn.getBoundingClientRect();
+const cut = [...drawn.querySelectorAll("text")].filter((text) => {
+  const box = text.getBoundingClientRect();
+  return box.left < edge.left || box.right > edge.right || box.top < edge.top || box.bottom > edge.bottom;
+});
+document.getElementById("results").textContent = JSON.stringify(cut.map((text) => text.textContent));
+</script>
+"""
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("make", [chain, grid])
+def test_no_text_of_the_picture_is_cut_off(make, size, tmp_path: Path):
+    assert scripted(make(), CUT, tmp_path, size) == []
+
+
+CLICK = """
+<pre id="results"></pre>
+<script>
+const dot = document.querySelectorAll(".dot")[2].getBoundingClientRect();
+const near = { clientX: dot.x + dot.width / 2 + 8, clientY: dot.y + dot.height / 2 - 8, bubbles: true };
+document.querySelector("#picture svg").dispatchEvent(new MouseEvent("click", near));
+const said = document.getElementById("answer").textContent;
+document.getElementById("results").textContent = JSON.stringify(said);
+</script>
+"""
+
+
+@in_a_browser
+def test_a_click_picks_the_nearest_point(tmp_path: Path):
+    problem = image(3, 4)
+    third = problem.profile().at(2)
+    assert scripted(problem, CLICK, tmp_path).startswith(f"score {third.score:.6g}roof 2")
