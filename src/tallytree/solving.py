@@ -207,6 +207,7 @@ def distribution(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     plan: Plan | None = None,
@@ -218,17 +219,24 @@ def distribution(
     model: Any,
     statistics: Iterable[Any] = (),
     *,
+    where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     plan: Any = None,
     **options: Unpack[Keywords],
 ) -> Any:
-    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
+    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``, optionally given a constraint.
 
     Parameters
     ----------
-    model, statistics, fixed, allowed, plan, **options
+    model, statistics, fixed, allowed, **options
         As for :func:`profile`.
+    where : Constraint or str, optional
+        The labellings to consider, as for :func:`solve`: probabilities, samples and marginals are then given
+        this constraint. Tallies that it rules out are not computed, so ``where="ones == 5"`` is faster than
+        asking the full distribution for a tally.
+    plan : Plan, optional
+        A plan made for a model of the same shape, the same statistics and the same constraint.
 
     Returns
     -------
@@ -243,17 +251,25 @@ def distribution(
     >>> d = tt.distribution(model, [tt.count(state=1)])
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
+    >>> tt.distribution(model, where=tt.count(state=1) >= 1).marginals()[0]
+    array([0.33333333, 0.66666667])
     """
     chosen = read_options(options, "distribution", single=False).with_every_table()
-    query = ask(model, statistics, None, fixed, allowed)
-    return engine_of(model).distribution(query, _planned(query, plan, chosen), chosen.run)
+    query = ask(model, statistics, where, fixed, allowed)
+    made = _planned(query, plan, chosen)
+    try:
+        return engine_of(model).distribution(query, made, chosen.run)
+    except InfeasibleError:
+        if query.constraint is None:
+            raise
+    raise unsatisfiable(query, made.options, "tree" if query.reduction is None else "labelling")
 
 
 def _planned(query: Query[Any], plan: Any, options: Options) -> Any:
     """Return the given plan if it fits, or make a new one."""
     if plan is None:
         return engine_of(query.subject).plan(query, options.plan)
-    plan.check(query.subject, query.carried)
+    plan.check(query.subject, query.carried, query.window)
     return plan
 
 

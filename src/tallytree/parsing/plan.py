@@ -27,6 +27,7 @@ from tallytree.planning.budget import listed, readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.charts import ChartLayout, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
+from tallytree.planning.plan import check_window
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart
@@ -97,13 +98,11 @@ class TreePlan:
         """The grammar in the form for the chart."""
         return self.shape.compiled
 
-    def check(self, forest: Forest, statistics: Sequence[TreeStatistic]) -> None:
-        """Raise an error for a forest or statistics that this plan was not made for."""
-        if self.window:
-            raise ModelError(
-                "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
-                "profile; make one with tallytree.plan(forest, statistics), without where="
-            )
+    def check(
+        self, forest: Forest, statistics: Sequence[TreeStatistic], window: Window | None = None
+    ) -> None:
+        """Raise an error for a forest, statistics or a window that this plan was not made for."""
+        check_window(self.window, window or {})
         same = (self.compiled.grammar, self.shape.words) == (forest.grammar, len(forest))
         if not same or self.statistics != tuple(statistics):
             names = listed(tuple(s.name for s in self.statistics))
