@@ -13,7 +13,7 @@ from typing import Any, Unpack, overload
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.graphs import GRAPHS
 from tallytree.answers.nearest import unsatisfiable
-from tallytree.answers.objective import Objective
+from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
@@ -36,7 +36,7 @@ register_engine(GRAPHS, Model, Reduction)
 def solve(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -48,7 +48,7 @@ def solve(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
 def solve(
     model: Any,
     statistics: Iterable[Any] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -64,8 +64,9 @@ def solve(
         parse forest of a sentence.
     statistics : iterable of Statistic or Recipe
         The statistics passed to the objective after the score, in order.
-    objective : callable, optional
-        ``H(score, *tallies)``; the score by default.
+    objective : callable or str, optional
+        ``H(score, *tallies)``; the score by default. A string is a formula in ``score`` and the names of the
+        statistics, as in a problem file: ``objective="score - 2*abs(ones - 3)"``.
     where : Constraint or str, optional
         The constraint to satisfy. It may use statistics that are not in ``statistics``. A string can only
         use those in ``statistics``, by name, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
@@ -110,10 +111,13 @@ def solve(
     array([0, 1, 0])
     >>> tt.solve(model, [tt.count(state=1, name="ones")], where="ones == 1").assignment
     array([0, 0, 1])
+    >>> tt.solve(model, [tt.count(state=1, name="ones")], "score - 3*ones").value
+    1.0
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
-    return best_of(answered(query, chosen, partial(Question, objective=objective)), objective)
+    function = as_objective(objective, query.read)
+    return best_of(answered(query, chosen, partial(Question, objective=function)), function)
 
 
 def ask(

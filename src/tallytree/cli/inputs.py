@@ -113,7 +113,7 @@ def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
-    objective = problem.objective if options.objective is None else _objective(options.objective)
+    objective = problem.objective if options.objective is None else options.objective
     extended = ProblemFile(model, statistics, objective, where=joined or None, parameters=parameters)
     _check_read(extended, unknown)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
@@ -127,11 +127,6 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
         if name not in read:
             known = ", ".join(other for other in problem.parameters if other not in names) or "none"
             raise UsageError(f"--set {name}: no formula reads it; the parameters are {known}")
-
-
-def _objective(text: str) -> str | None:
-    """Return the objective to use; the plain score is the same as none."""
-    return None if text.strip() == "score" else text
 
 
 def condition(text: str) -> Formula:

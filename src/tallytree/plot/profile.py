@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def profile_curve(
-    profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
+    profile: Profile,
+    objective: Objective | str | None = None,
+    *,
+    where: Where = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the best score, or value, of every tally; tallies that are ruled out are pale.
 
@@ -28,7 +32,7 @@ def profile_curve(
     ----------
     profile : Profile
         A profile of one statistic is drawn as a curve, one of two as a heat map.
-    objective : callable, optional
+    objective : callable or str, optional
         As for :meth:`Profile.best`: its values are plotted instead of the scores.
     where : Constraint, optional
         The tallies that satisfy it are highlighted, and the best of them is marked.
@@ -62,10 +66,11 @@ def profile_curve(
     return canvas  # type: ignore[no-any-return]
 
 
-def _values(profile: Profile, objective: Objective | None) -> NDArray[np.float64]:
-    if objective is None:
+def _values(profile: Profile, objective: Objective | str | None) -> NDArray[np.float64]:
+    function = as_objective(objective, profile.statistics)
+    if function is None:
         return profile.scores
-    return evaluate_objective(objective, profile.scores, profile.tallies, profile.names)
+    return evaluate_objective(function, profile.scores, profile.tallies, profile.names)
 
 
 def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
