@@ -129,7 +129,8 @@ def test_plan_prices_a_profile_too_where_that_takes_more(files, capsys):
     whole = tt.plan(PROBLEM.model, [tt.count(state=1)])
     assert document["profile"]["operations"] == whole.operations
     lines = said(capsys, *ask).splitlines()
-    assert lines[0].startswith("solve: plan for 7 variables and 0 statistics")
+    assert lines[0].startswith("solve: plan for 7 variables and no statistics")
+    assert "  nothing to maximise or to satisfy depends on ones" in lines
     assert any(line.startswith("profile: plan for 7 variables and 1 statistic (ones)") for line in lines)
     assert sum("GB/s as just measured" in line for line in lines) == 2
     room = str(document["peak_bytes"] + 200)

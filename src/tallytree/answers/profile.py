@@ -35,6 +35,7 @@ from tallytree.running.engine import InOrder
 from tallytree.running.graphs import GraphMessages, in_order, pass_downward, pass_upward
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
+from tallytree.values import counted
 
 _DEFAULTS = RunOptions()
 
@@ -192,7 +193,7 @@ class Profile(GraphTable, TallyTable[Solution]):
 
     def _repr_html_(self) -> str:
         """Show the profile in a notebook: the curve of a single statistic, and the best tallies."""
-        title = f"<b>{len(self)} tallies</b>"
+        title = f"<b>{counted(len(self), 'tally')}</b>"
         if not len(self):
             return title
         best = np.argsort(-self.scores, kind="stable")[:10]

@@ -18,7 +18,7 @@ from tallytree import html
 from tallytree.answers.root_table import RootTable
 from tallytree.answers.tallies import Tally, row_of, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.values import read_only
+from tallytree.values import counted, read_only
 
 _ROUNDED = 1e-9  # how far sums of probabilities are from 1 for scores of ordinary size
 
@@ -166,7 +166,7 @@ class TallyProbabilities(RootTable):
         drawn = html.curve(self.tallies[:, 0].tolist(), self.probabilities.tolist()) if single else ""
         more = f"<i>the {len(likely)} likeliest of {len(self)}</i>" if len(self) > len(likely) else ""
         table = html.rows([*self._names, "probability"], lines)
-        return f"<b>{len(self)} tallies</b><br>{drawn}{table}{more}"
+        return f"<b>{counted(len(self), 'tally')}</b><br>{drawn}{table}{more}"
 
     def at(self, *tally: Tally, **named: int) -> float:
         """Return the probability of a tally, given in order or by name; 0 for one that nothing has.

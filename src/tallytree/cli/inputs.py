@@ -27,6 +27,7 @@ from tallytree.io import (
 )
 from tallytree.io.files import Source, read_stream, source
 from tallytree.model.model import Model
+from tallytree.statistics.constraints import Constraint, all_of
 from tallytree.statistics.formulas import Formula
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
@@ -127,6 +128,25 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
         if name not in read:
             known = ", ".join(other for other in problem.parameters if other not in names) or "none"
             raise UsageError(f"--set {name}: no formula reads it; the parameters are {known}")
+
+
+def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
+    """Return what probabilities are given: the constraint of the problem, and the tallies of ``--given``."""
+    parts = [] if problem.constraint is None else [problem.constraint]
+    known = dict(zip(problem.names, problem.statistics, strict=True))
+    for name, value in pairs(getattr(options, "given", []), "--given"):
+        if name not in known:
+            listed = ", ".join(known) or "none; add one with --count NAME=STATE"
+            raise UsageError(f"--given {name}: there is no such statistic; the statistics are {listed}")
+        parts.append(known[name] == _whole(name, value))
+    return all_of(parts)
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--given {name}: expected an integer, got {text!r}") from None
 
 
 def condition(text: str) -> Formula:

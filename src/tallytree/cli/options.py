@@ -132,6 +132,17 @@ def count_options(command: ArgumentParser, form: str, about: str) -> None:
     add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may be repeated")
 
 
+def given_option(command: ArgumentParser) -> None:
+    """Add an option for tallies to condition on."""
+    command.add_argument(
+        "--given",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="the tally of a statistic to condition on; may be repeated",
+    )
+
+
 def operations_option(command: ArgumentParser) -> None:
     """Add the operation limit."""
     command.add_argument(

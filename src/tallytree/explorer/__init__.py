@@ -23,6 +23,7 @@ from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.orders import Order
 from tallytree.statistics.formulas import Formula
+from tallytree.values import counted
 
 __all__ = ["page", "write_page"]
 
@@ -87,8 +88,8 @@ def page(problem: ProblemFile, profile: Profile, *, title: str = "tallytree expl
     labels = len(profile) * len(problem.model)
     if labels > MOST_LABELS:
         raise BudgetError(
-            f"{len(profile)} tallies of {len(problem.model)} variables are {labels} labels, but a page "
-            f"can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
+            f"{counted(len(profile), 'tally')} of {counted(len(problem.model), 'variable')} are {labels} "
+            f"labels, but a page can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
         )
     data = json.dumps(_data(problem, profile, title), allow_nan=False, separators=(",", ":"))
     parts = {name: _part(name) for name in ("style.css", "explorer.js")}

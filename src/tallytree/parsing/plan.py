@@ -31,6 +31,7 @@ from tallytree.planning.plan import check_window
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart
+from tallytree.values import counted
 
 _MAX_PLUS = MaxPlus()
 
@@ -107,8 +108,8 @@ class TreePlan:
         if not same or self.statistics != tuple(statistics):
             names = listed(tuple(s.name for s in self.statistics))
             raise ModelError(
-                f"this plan was made for a sentence of {self.shape.words} words and {names}, or for another "
-                "grammar; make one with tallytree.plan(forest, statistics)"
+                f"this plan was made for a sentence of {counted(self.shape.words, 'word')} and {names}, or "
+                "for another grammar; make one with tallytree.plan(forest, statistics)"
             )
         live = live_items(self.shape, self.compiled.levelled(forest.scores), self.limit).live
         if np.any(live & ~self.live.live):
@@ -197,11 +198,12 @@ class TreePlan:
     def __str__(self) -> str:
         layout, costliest = self.layout, self.layout.costliest
         spans = self.shape.shifts.shape[1]
+        names = listed(tuple(s.name for s in self.statistics))
         lines = [
-            f"plan for {self.shape.words} words and {listed(tuple(s.name for s in self.statistics))}",
+            f"plan for {counted(self.shape.words, 'word')} and {names}",
             f"  {self.shape.symbols:,} symbols, {self.items:,} items over {spans:,} spans, "
             f"tallies R = {self.tallies:,}",
-            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations, "
+            f"  {counted(len(self.steps), 'step')}, {readable_count(self.operations)} add-max operations, "
             f"{readable_bytes(self.peak_bytes)}",
         ]
         if layout.pruned:
@@ -209,8 +211,8 @@ class TreePlan:
         if costliest >= 0:
             states, tallies = layout.table(costliest)
             lines.append(
-                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
-                f"{layout.share(costliest):.0%} of the operations"
+                f"  costliest step: {self.steps[costliest]}: {counted(states, 'state')} x "
+                f"{counted(tallies, 'tally')}, {layout.share(costliest):.0%} of the operations"
             )
         return "\n".join(lines)
 

@@ -129,8 +129,9 @@ class Plan:
         else:
             text = f"the plan needs up to about {readable_bytes(max(least, estimate) + beside)}, {over}"
         if estimate:
-            size = f"{readable_count(states)} state{'' if states == 1 else 's'}"
-            tallied = f" x up to {readable_count(tallies)} tallies" if self.statistics else ""
+            size = counted(states, "state", readable_count(states))
+            most = counted(tallies, "tally", readable_count(tallies))
+            tallied = f" x up to {most}" if self.statistics else ""
             scope = counted(len(self.skeleton.step(step)[1]), "variable")
             text += f"; its largest table is over {scope}: {size}{tallied}"
         return BudgetError(f"{text}. {advice(len(self.statistics))}")
@@ -314,8 +315,9 @@ def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -
     least = native.least_plan_bytes(variables, factors, steps - variables) + options.beside
     if least > options.limit:
         raise BudgetError(
-            f"the plan needs at least {readable_bytes(least)} for the program of {variables:,} variables "
-            f"alone, but the limit is {readable_bytes(options.limit)}; raise memory_limit="
+            f"the plan needs at least {readable_bytes(least)} for the program of "
+            f"{counted(variables, 'variable')} alone, but the limit is "
+            f"{readable_bytes(options.limit)}; raise memory_limit="
         )
 
 
