@@ -39,7 +39,7 @@ FORMATS = ("json", "uai", "wcsp", "cfn")
 def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then apply the options."""
     origin = read_source(options.file)
-    kind = options.format or format_of_path(options.file.removesuffix(".gz")) or _sniffed(origin.data)
+    kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
         raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
     problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
@@ -72,8 +72,8 @@ def standard_input() -> BinaryIO:
 
 
 def format_of_path(path: str) -> str | None:
-    """Return the format for a file name extension, if any."""
-    suffix = Path(path).suffix.lower().removeprefix(".")
+    """Return the format for a file name extension, if any; ``.gz`` at the end is ignored."""
+    suffix = Path(path.removesuffix(".gz")).suffix.lower().removeprefix(".")
     return suffix if suffix in FORMATS else None
 
 

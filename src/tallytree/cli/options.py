@@ -42,6 +42,7 @@ class _CommandParser(Parser):
     """Accepts files before, after and between options, even if the last of them is optional."""
 
     _intermixed = False
+    _others: Mapping[str, ArgumentParser] = {}  # all commands by name
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse options first, then the rest; intermixed parsing itself calls this for plain parsing."""
@@ -59,9 +60,28 @@ class _CommandParser(Parser):
     def _unknown(self, arguments: list[str]) -> str:
         """Report unrecognised arguments, with a suggestion for the first."""
         text = f"unrecognized arguments: {' '.join(arguments)}"
-        known = [option for action in self._actions for option in action.option_strings]
-        near = get_close_matches(arguments[0].split("=")[0], known, n=1) if arguments[0][:2] == "--" else []
-        return f"{text}; did you mean {near[0]}?" if near else text
+        option = arguments[0].split("=")[0]
+        if not option.startswith("-") or option == "-":
+            return text
+        if elsewhere := self._commands_with(option):
+            return f"{text}; {option} is an option of {elsewhere}"
+        others = [name for other in self._others.values() for name in option_names(other)]
+        for known, alike in ((option_names(self), 0.6), (others, 0.8)):
+            near = get_close_matches(option, known, 1, alike) if option.startswith("--") else []
+            if near:
+                where = "" if known is not others else f", an option of {self._commands_with(near[0])}"
+                return f"{text}; did you mean {near[0]}{where}?"
+        return text
+
+    def _commands_with(self, option: str) -> str:
+        """Return the other commands that have an option."""
+        *most, last = ["", *(name for name, one in self._others.items() if option in option_names(one))]
+        return f"{', '.join(most[1:])} and {last}" if most[1:] else last
+
+
+def option_names(command: ArgumentParser) -> list[str]:
+    """Return all forms of the options of a command."""
+    return [name for action in command._actions for name in action.option_strings]
 
 
 class Commands:
@@ -85,6 +105,7 @@ class Commands:
             allow_abbrev=False,
         )
         made.set_defaults(run=run)
+        made._others = self._added.choices
         return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import warnings
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from tallytree.cli import reports
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
-from tallytree.cli.text import for_terminal, progress, visible
+from tallytree.cli.text import for_terminal, progress, visible, visible_lines
 from tallytree.explorer import write_page
 from tallytree.io import CostScale, ProblemFile
 
@@ -38,7 +39,7 @@ def add(commands: Commands) -> None:
         "--decimals",
         type=natural,
         metavar="N",
-        help="decimal digits of costs in .wcsp and .cfn files (default: as many as needed, at most 6)",
+        help="decimal digits of costs in .wcsp and .cfn files (default: as many as needed, at most 15)",
     )
     explore = commands.add(
         "explore",
@@ -68,8 +69,12 @@ def _convert(options: Namespace) -> int:
     if kind is None:
         raise UsageError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
     problem = problem_of(options)
-    with _written(options.output) as path:
+    with _written(options.output) as path, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         scale = write(problem, path, kind, options.decimals)
+    for warning in caught:
+        if not options.quiet:
+            sys.stderr.write(f"tallytree: {visible_lines(warning.message)}\n")
     lost = _lost(problem, kind)
     if lost and not options.quiet:
         sys.stderr.write(f"tallytree: {kind} files have no statistics; left out: {', '.join(lost)}\n")
@@ -102,12 +107,12 @@ def _one_output(options: Namespace) -> str:
 def _scale(scale: CostScale) -> str:
     """Explain how the costs that were written convert to scores."""
     cost = "cost" if scale.scale == 1 else f"cost / {scale.scale:g}"
-    return f"score = {scale.offset:g} - {cost}" if scale.offset else f"score = -{cost}"
+    return f"score = {scale.offset:.15g} - {cost}" if scale.offset else f"score = -{cost}"
 
 
 def _explore(options: Namespace) -> int:
     problem = problem_of(options)
-    named = "problem" if options.file == "-" else Path(options.file).stem
+    named = "problem" if options.file == "-" else Path(options.file.removesuffix(".gz")).stem
     output = options.output or f"{named}.html"
     with (
         progress("computing the profile and its labellings", shown=not options.quiet),

@@ -29,7 +29,7 @@ _BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
-    """Write one JSON document; infinities, which JSON does not support, become strings."""
+    """Write one JSON document; infinities, which JSON does not have, become null."""
     return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
 
 
@@ -45,7 +45,7 @@ def _finite(value: Any) -> Any:
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(one) for one in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_values(values: Mapping[str, Any], *, machine: bool) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.budget import default_memory_limit
@@ -97,7 +97,8 @@ def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Write next to a file under another name, then rename it, so that the change is atomic; links are kept.
 
-    Devices and pipes are written to directly, so that ``/dev/null`` is not replaced by a file.
+    If the name ends in ``.gz``, the content is compressed by gzip. Devices and pipes are written to directly,
+    so that ``/dev/null`` is not replaced by a file.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file:
@@ -107,7 +108,13 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with unfinished.open("xb") as file:
-            yield file
+            if target.name.endswith(".gz"):
+                with gzip.GzipFile(
+                    "", "wb", fileobj=file, mtime=0
+                ) as packed:  # no name, no time: the same bytes
+                    yield cast(BinaryIO, packed)
+            else:
+                yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
