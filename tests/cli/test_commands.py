@@ -102,7 +102,7 @@ def test_solve_explains(files, capsys):
 
 
 def test_a_narrow_terminal(files, capsys, monkeypatch):
-    monkeypatch.setattr("tallytree.cli.questions.terminal_width", lambda: 12)
+    monkeypatch.setattr("tallytree.cli.questions.wrapping_width", lambda: 12)
     assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]
 
 
@@ -340,34 +340,3 @@ def test_compressed_files(files, capsys, monkeypatch, name):
 def test_importing_the_library_does_not_import_the_command_line():
     code = "import sys, tallytree; sys.exit('tallytree.cli' in sys.modules or 'argparse' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("solve", "week.uai", "--given", "wet=2"), "--given is an option of plan, marginals and sample"),
-        (("solve", "--limit=3", "week.uai"), "--limit is an option of profile and distribution"),
-        (("solve", "week.uai", "-n", "3"), "-n is an option of sample"),
-        (
-            ("solve", "week.uai", "--givn", "a=1"),
-            "did you mean --given, an option of plan, marginals and sample?",
-        ),
-        (("sample", "week.uai", "--gven", "a=1"), "did you mean --given?"),
-    ],
-)
-def test_options_of_other_commands(files, capsys, arguments, says):
-    with pytest.raises(SystemExit) as stopped:
-        run(*arguments)
-    assert stopped.value.code == Exit.USAGE
-    assert capsys.readouterr().err.rstrip().endswith(says)
-
-
-def test_infinities_are_null_in_json(files, capsys):
-    forbids = ("--objective", "where(wet <= 3, score, -inf)")
-    values = json.loads(said(capsys, "profile", "week.json", *forbids, "--json"))["values"]
-    assert [value is None for value in values] == [False] * 4 + [True] * 4
-    even = tt.Statistic([((v,), [0, 2]) for v in range(12)], name="even")
-    write_problem(ProblemFile(tt.Model([2] * 12), [even], where="even == 3"), "odd.json")
-    found = json.loads(said(capsys, "relax", "odd.json", "--json"))
-    assert found["solution"] is None
-    assert found["gap"] is None

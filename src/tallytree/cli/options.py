@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -237,9 +238,21 @@ def shown(options: Namespace) -> bool:
     return not (options.quiet or options.json)
 
 
+UNLIMITED = 100_000
+
+
 def terminal_width() -> int:
-    """Return the width of the terminal; unlimited for a file."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000
+    """Return the width at which rows are cut off: that of the terminal; unlimited for a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
+
+
+def wrapping_width() -> int:
+    """Return the width at which labellings are wrapped, which loses nothing.
+
+    That of the terminal; for a file or a pipe, the environment variable COLUMNS, or unlimited without it, so
+    that scripts find one labelling in one line.
+    """
+    return shutil.get_terminal_size((UNLIMITED, 24)).columns if "COLUMNS" in os.environ else terminal_width()
 
 
 def print_lines(lines: Iterable[str]) -> None:
