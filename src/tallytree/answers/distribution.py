@@ -84,7 +84,7 @@ class Distribution(GraphTable, TallyProbabilities):
         return cells[self._satisfying(tallies)]
 
     def marginals(
-        self, *values: Tally, tally: Tally | None = None, **named: int
+        self, *values: Tally | None, tally: Tally | None = None, **named: int
     ) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the probability of each state of each variable, optionally given a tally.
 

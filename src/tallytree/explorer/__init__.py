@@ -94,7 +94,7 @@ def write_page(
             f"write_page needs a Profile or a ProblemFile, got {type(problem).__name__}; pass "
             "tallytree.profile(model, statistics)"
         )
-    if not (objective is where is parameters is None):
+    if objective is not None or where is not None or parameters is not None:
         raise ModelError("a ProblemFile has its own objective, where and parameters; change them there")
     found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])

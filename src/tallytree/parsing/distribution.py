@@ -116,7 +116,7 @@ class TreeDistribution(TallyProbabilities):
         trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]
         return trees[0] if size is None else trees
 
-    def expectations(self, *values: Tally, tally: Tally | None = None, **named: int) -> Expectations:
+    def expectations(self, *values: Tally | None, tally: Tally | None = None, **named: int) -> Expectations:
         """Return expected counts of constituents, rules and tags, optionally given a tally.
 
         The tally is given in order, by name, or whole as ``tally=``: a sequence, a mapping, or an integer if
