@@ -1,6 +1,7 @@
 """Options of other commands, infinities in JSON, and long lines."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,3 +55,66 @@ def test_long_labellings(files, capsys, monkeypatch):
     assert " ".join(wrapped[3::3]).split() == lines[-1].split()
     rows = said(capsys, "k-best", "long.uai", "-k", "2").splitlines()
     assert len(rows[1].split()) == 230  # rows are only cut on a terminal
+
+
+@pytest.mark.parametrize(("module", "suffix"), [("lzma", "xz"), ("bz2", "bz2"), ("gzip", "gz")])
+def test_compressed_as_toulbar2_reads_them(files, capsys, module, suffix):
+    packer = pytest.importorskip(module)
+    expected = said(capsys, "solve", "two.cfn")
+    data = packer.compress(Path("two.cfn").read_bytes())
+    Path(f"two.cfn.{suffix}").write_bytes(data)
+    assert said(capsys, "solve", f"two.cfn.{suffix}") == expected
+    name = {"bz2": "bzip2", "lzma": "xz"}.get(module, module)
+    for wrong in (data[:-8], data[:9] + bytes(10) + data[19:]):
+        Path(f"cut.cfn.{suffix}").write_bytes(wrong)
+        assert run("solve", f"cut.cfn.{suffix}") == Exit.MALFORMED
+        assert f"cut.cfn.{suffix} is compressed by {name}, but damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("solve", "week.uai", "two.cfn"), "unrecognized arguments: two.cfn; tallytree solve takes file"),
+        (("solve", "week.uai", "--order", "sweeep"), "got 'sweeep'; did you mean sweep?"),
+    ],
+)
+def test_usage(files, capsys, arguments, says):
+    with pytest.raises(SystemExit):
+        run(*arguments)
+    assert capsys.readouterr().err.rstrip().endswith(says)
+
+
+def test_what_to_do_next(files, capsys):
+    Path("junk").write_text("junk")
+    Path("cut.uai").write_text("MARKOV 225 2 2")
+    for arguments, says in [
+        (
+            ("solve", "junk"),
+            "got the end of the file (read as wcsp, by its content; --format sets another format)",
+        ),
+        (("solve", "cut.uai"), "at most 2 by the length of the file, got '225'; is it cut off?"),
+        (
+            ("solve", "week.uai", "--objective", "score - ones"),
+            "available are score; add one with --count NAME=STATE",
+        ),
+        (("solve", "week.uai", "--objective=-score"), "the objective decreases in the score: it is"),
+    ]:
+        assert run(*arguments) == Exit.MALFORMED
+        assert says in capsys.readouterr().err
+    said(capsys, "solve", "week.uai", "--memory", "2 G")
+    write_uai(tt.Model.grid(np.zeros((40, 40, 2)), np.eye(2), np.eye(2)), "wide.uai")
+    assert run("profile", "wide.uai", "--count", "ones=1") == Exit.BUDGET
+    err = capsys.readouterr().err
+    assert (
+        "The graph is too wide even without statistics. Use a better elimination order (--order); for wide "
+        in err
+    )
+
+
+def test_names_that_a_format_does_not_have(files, capsys):
+    for kind in ("uai", "wcsp"):
+        run("convert", "two.cfn", f"plain.{kind}")
+        assert f"{kind} files have no names; variables and states become numbers" in capsys.readouterr().err
+    for source, target in (("two.cfn", "a.json"), ("two.cfn", "a.cfn"), ("week.uai", "a.wcsp")):
+        run("convert", source, target)
+        assert "names" not in capsys.readouterr().err

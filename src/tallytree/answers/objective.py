@@ -296,7 +296,7 @@ def _check_monotone(
     if worse.any():
         row, at = np.unravel_index(int(worse.argmax()), worse.shape)
         raise ObjectiveError(
-            f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
+            f"the objective decreases in the score{_at_tally(tallies[row], names)}: it is "
             f"{lower[row, at]:.6g} at score {points[row, at + 1]:.6g} and {upper[row, at]:.6g} at "
             f"{points[row, _ABOVE[at]]:.6g}; only objectives that are non-decreasing in the score can be "
             "maximised exactly"
@@ -310,6 +310,10 @@ def _rounding(
     finite = np.where(np.isfinite(b), np.abs(b), 0.0)
     sizes: NDArray[np.float64] = np.maximum(np.where(np.isfinite(a), np.abs(a), 0.0), finite)
     return 1e-9 * sizes + _EPSILONS * np.abs(scores)
+
+
+def _at_tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    return f" at {_tally(tally, names)}" if names else ""
 
 
 def _tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:

@@ -25,7 +25,7 @@ from tallytree.io import (
     write_uai,
     write_wcsp,
 )
-from tallytree.io.files import Source, read_stream, source
+from tallytree.io.files import Source, read_stream, source, unpacked_name
 from tallytree.model.model import Model
 from tallytree.statistics.constraints import Constraint, all_of
 from tallytree.statistics.formulas import Formula
@@ -39,10 +39,16 @@ FORMATS = ("json", "uai", "wcsp", "cfn")
 def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then apply the options."""
     origin = read_source(options.file)
-    kind = options.format or format_of_path(options.file) or _sniffed(origin.data)
+    told = options.format or format_of_path(options.file)
+    kind = told or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
         raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
-    problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
+    try:
+        problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
+    except ModelError as error:
+        if told is not None:
+            raise
+        raise ModelError(f"{error} (read as {kind}, by its content; --format sets another format)") from None
     return _extended(problem, options)
 
 
@@ -72,8 +78,8 @@ def standard_input() -> BinaryIO:
 
 
 def format_of_path(path: str) -> str | None:
-    """Return the format for a file name extension, if any; ``.gz`` at the end is ignored."""
-    suffix = Path(path.removesuffix(".gz")).suffix.lower().removeprefix(".")
+    """Return the format for a file name extension, if any; that of a compression is ignored."""
+    suffix = Path(unpacked_name(path)).suffix.lower().removeprefix(".")
     return suffix if suffix in FORMATS else None
 
 

@@ -63,7 +63,7 @@ class _CommandParser(Parser):
         text = f"unrecognized arguments: {' '.join(arguments)}"
         option = arguments[0].split("=")[0]
         if not option.startswith("-") or option == "-":
-            return text
+            return f"{text}; {self.prog} takes {_files_of(self)}"
         if elsewhere := self._commands_with(option):
             return f"{text}; {option} is an option of {elsewhere}"
         others = [name for other in self._others.values() for name in option_names(other)]
@@ -78,6 +78,12 @@ class _CommandParser(Parser):
         """Return the other commands that have an option."""
         *most, last = ["", *(name for name, one in self._others.items() if option in option_names(one))]
         return f"{', '.join(most[1:])} and {last}" if most[1:] else last
+
+
+def _files_of(command: ArgumentParser) -> str:
+    """Return what a command takes besides options."""
+    names = [str(action.metavar or action.dest) for action in command._actions if not action.option_strings]
+    return " and ".join(names) if names else "options only"
 
 
 def option_names(command: ArgumentParser) -> list[str]:
@@ -118,7 +124,7 @@ def input_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add(
         "file",
-        help="a problem file (.json), a model (.uai, .wcsp, .cfn), also with .gz; or - for standard input",
+        help="a problem (.json) or a model (.uai, .wcsp, .cfn), also .gz, .xz, .bz2; - for standard input",
     )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
@@ -268,7 +274,7 @@ _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 
 def amount(text: str) -> float:
     """Read a number with a unit, such as 2G."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?)([KMGT]?)i?B?", text, re.IGNORECASE)
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?) ?([KMGT]?)i?B?", text, re.IGNORECASE)
     if match is None:
         raise argparse.ArgumentTypeError(f"expected a number such as 500M or 2G, got {text!r}")
     return float(match[1]) * _UNITS[match[2].upper()]
@@ -281,8 +287,10 @@ def order(text: str) -> str | tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
+        near = get_close_matches(text, METHODS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
         raise argparse.ArgumentTypeError(
-            f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}"
+            f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}{hint}"
         ) from None
 
 

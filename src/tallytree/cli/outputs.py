@@ -18,6 +18,7 @@ from tallytree.cli.options import Commands, budget, input_options, json_option, 
 from tallytree.cli.text import for_terminal, progress, visible, visible_lines
 from tallytree.explorer import write_page
 from tallytree.io import CostScale, ProblemFile
+from tallytree.io.files import unpacked_name
 
 
 def add(commands: Commands) -> None:
@@ -75,6 +76,8 @@ def _convert(options: Namespace) -> int:
     for warning in caught:
         if not options.quiet:
             sys.stderr.write(f"tallytree: {visible_lines(warning.message)}\n")
+    if kind in ("uai", "wcsp") and _named(problem) and not options.quiet:
+        sys.stderr.write(f"tallytree: {kind} files have no names; variables and states become numbers\n")
     lost = _lost(problem, kind)
     if lost and not options.quiet:
         sys.stderr.write(f"tallytree: {kind} files have no statistics; left out: {', '.join(lost)}\n")
@@ -84,6 +87,11 @@ def _convert(options: Namespace) -> int:
     elif scale is not None and not options.quiet:
         sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
+
+
+def _named(problem: ProblemFile) -> bool:
+    model = problem.model
+    return model.variables is not None or (len(model) > 0 and model.states_of(0) is not None)
 
 
 def _lost(problem: ProblemFile, kind: str) -> list[str]:
@@ -112,7 +120,7 @@ def _scale(scale: CostScale) -> str:
 
 def _explore(options: Namespace) -> int:
     problem = problem_of(options)
-    named = "problem" if options.file == "-" else Path(options.file.removesuffix(".gz")).stem
+    named = "problem" if options.file == "-" else Path(unpacked_name(options.file)).stem
     output = options.output or f"{named}.html"
     with (
         progress("computing the profile and its labellings", shown=not options.quiet),

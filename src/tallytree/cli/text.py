@@ -69,6 +69,7 @@ _PHRASES = {
     r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
+    r"(statistic nor a parameter; available are (?!none)[^;.]+)": r"\1; add one with --count NAME=STATE",
     r"available are none": "there are none; add one with --count NAME=STATE",
     r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
     r"lower C\b": "lower --C",

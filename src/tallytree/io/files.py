@@ -25,7 +25,9 @@ EXPANSION = 64
 """Bytes of Python objects that a parser may create per byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
-_GZIP = b"\x1f\x8b"
+_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2"}
+"""The modules that unpack files that begin like this."""
+PACKED_SUFFIXES = (".gz", ".xz", ".bz2")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -49,22 +51,45 @@ def source(place: Readable, expansion: int = EXPANSION) -> Source:
 
 
 def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Source:
-    """Read a stream to its end, uncompressed if it is compressed by gzip.
+    """Read a stream to its end, uncompressed if it is compressed by gzip, xz or bzip2.
 
     Raises an error as soon as it is too long, compressed or not.
     """
     data = _read_all(stream, name, expansion)
-    if data.startswith(_GZIP):
+    if (packer := _packer(data)) is not None:
         try:
-            data = _read_all(gzip.GzipFile(fileobj=BytesIO(data)), name, expansion)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ModelError(f"{name} is compressed by gzip, but damaged: {error}") from None
-        if data.startswith(_GZIP):
-            raise ModelError(f"{name} is compressed by gzip more than once; decompress it with `gzip -d`")
+            data = _read_all(import_module(packer).open(BytesIO(data)), name, expansion)
+        except ImportError:
+            raise ModelError(f"{name} is compressed, but this Python has no module {packer}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise _damaged(name, packer, error) from None
+        except Exception as error:  # LZMAError, of a module that need not be there
+            if type(error).__name__ != "LZMAError":
+                raise
+            raise _damaged(name, packer, error) from None
+        if _packer(data) is not None:
+            raise ModelError(f"{name} is compressed by {_NAMES[packer]} more than once; decompress it first")
     return Source(name, data.removeprefix(BOM_UTF8))
 
 
-def _read_all(stream: BinaryIO | gzip.GzipFile, name: str, expansion: int) -> bytes:
+def _packer(data: bytes) -> str | None:
+    """Return the module that unpacks some bytes; None if they are not compressed."""
+    return next((module for start, module in _PACKED.items() if data.startswith(start)), None)
+
+
+def _damaged(name: str, packer: str, error: Exception) -> ModelError:
+    return ModelError(f"{name} is compressed by {_NAMES[packer]}, but damaged: {error}")
+
+
+_NAMES = {"gzip": "gzip", "lzma": "xz", "bz2": "bzip2"}
+
+
+def unpacked_name(path: str) -> str:
+    """Return a file name without the suffix of its compression."""
+    return next((path.removesuffix(end) for end in PACKED_SUFFIXES if path.endswith(end)), path)
+
+
+def _read_all(stream: Any, name: str, expansion: int) -> bytes:
     most = int(default_memory_limit() / expansion)
     chunks, length = [], 0
     while chunk := stream.read(_CHUNK):
