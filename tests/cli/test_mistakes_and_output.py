@@ -102,8 +102,8 @@ def test_what_to_do_next(files, capsys):
         assert run(*arguments) == Exit.MALFORMED
         assert says in capsys.readouterr().err
     said(capsys, "solve", "week.uai", "--memory", "2 G")
-    write_uai(tt.Model.grid(np.zeros((40, 40, 2)), np.eye(2), np.eye(2)), "wide.uai")
-    assert run("profile", "wide.uai", "--count", "ones=1") == Exit.BUDGET
+    write_uai(tt.Model.grid(np.zeros((30, 30, 2)), np.eye(2), np.eye(2)), "wide.uai")
+    assert run("profile", "wide.uai", "--count", "ones=1", "--memory", "2G") == Exit.BUDGET
     err = capsys.readouterr().err
     assert (
         "The graph is too wide even without statistics. Use a better elimination order (--order); for wide "

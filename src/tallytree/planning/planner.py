@@ -63,7 +63,7 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
     try:
         return Plan(query.subject, query.carried, options, query.window)
     except BudgetError as error:
-        if not query.carried:
+        if not query.carried or WIDE in str(error):
             raise
         if not _plain_fits(query.subject, options):
             raise BudgetError(f"{error}. The graph is too wide even without statistics. {WIDE}") from None
