@@ -15,12 +15,15 @@ from tallytree.io import ProblemFile, write_problem, write_uai
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("solve", "week.uai", "--given", "wet=2"), "--given is an option of plan, marginals and sample"),
+        (
+            ("solve", "week.uai", "--given", "wet=2"),
+            "--given is an option of plan, distribution, marginals and sample",
+        ),
         (("solve", "--limit=3", "week.uai"), "--limit is an option of profile and distribution"),
         (("solve", "week.uai", "-n", "3"), "-n is an option of sample"),
         (
             ("solve", "week.uai", "--givn", "a=1"),
-            "did you mean --given, an option of plan, marginals and sample?",
+            "did you mean --given, an option of plan, distribution, marginals and sample?",
         ),
         (("sample", "week.uai", "--gven", "a=1"), "did you mean --given?"),
     ],

@@ -100,6 +100,8 @@ def test_given_some_of_the_statistics(files, capsys):
     given = tt.distribution(MODEL, [WET, first], where=(WET <= 5) & (first == 2))
     found = json.loads(said(capsys, "marginals", "two.json", "--given", "first=2", "--json"))
     assert np.allclose(found, given.marginals())
+    chances = json.loads(said(capsys, "distribution", "two.json", "--given", "first=2", "--json"))
+    assert chances["probabilities"] == pytest.approx(given.probabilities.tolist())
 
 
 def test_the_plain_score_in_a_file_is_no_objective(files, capsys):

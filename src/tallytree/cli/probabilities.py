@@ -32,6 +32,7 @@ def add(commands: Commands) -> None:
         _distribution,
         "show the probability of every tally",
         "model.uai --count ones=1",
+        "model.uai --count ones=1 --count twos=2 --given twos=4",
     )
     marginals = commands.add(
         "marginals",
@@ -51,7 +52,6 @@ def add(commands: Commands) -> None:
         input_options(command)
         json_option(command)
         operations_option(command)
-    for command in (marginals, sample):
         given_option(command)
     distribution.add_argument(
         "--limit",
