@@ -155,6 +155,12 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+def expected_sums(plan: Plan, *, marginals: bool) -> float:
+    """Estimate the time of the sums of a plan, or of the further pass for marginals."""
+    (_, up, _), (_, both, _) = _sum_prices(plan, measured())
+    return both - up if marginals else up
+
+
 def expected_seconds(problem: ProblemFile, options: Namespace, *, whole: bool = False) -> float | None:
     """Estimate the time to solve with tables, or for the whole profile; None if it is unknown."""
     try:

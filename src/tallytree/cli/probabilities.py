@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 
 from tallytree.answers.distribution import Distribution
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
+from tallytree.cli.forecasts import expected_sums
 from tallytree.cli.inputs import condition_of, problem_of
 from tallytree.cli.options import (
     Commands,
@@ -14,6 +16,7 @@ from tallytree.cli.options import (
     given_option,
     input_options,
     json_option,
+    memory,
     natural,
     operations_option,
     print_lines,
@@ -79,7 +82,9 @@ def _distribution(options: Namespace) -> int:
 
 def _marginals(options: Namespace) -> int:
     problem, found = _computed(options)
-    tables = problem.model.by_variable(found.marginals())
+    expected = partial(expected_sums, found.plan, marginals=True)
+    with progress("marginals", shown=shown(options), expected=expected):
+        tables = problem.model.by_variable(found.marginals())
     if options.json:
         print(reports.as_json([table.tolist() for table in tables]))
     else:
@@ -107,5 +112,10 @@ def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
             "drop it"
         )
     where = condition_of(problem, options)
-    with progress("probabilities", shown=shown(options)):
+
+    def expected() -> float:
+        made = problem.distribution_plan(where=where, **memory(options))
+        return expected_sums(made, marginals=False)
+
+    with progress("probabilities", shown=shown(options), expected=expected):
         return problem, problem.distribution(where=where, **budget(options))
