@@ -48,10 +48,13 @@ class Estimate {
         return found_;
     }
 
-    // What is certain; no estimate.
-    double least() {
+    // What is certain; no estimate. Found from the first steps where these are enough, or already many.
+    double least(double enough, double most_work) {
         certain_ = true;
-        for (std::int32_t t = 0; t < std::ssize(skeleton_.steps); t++) add(t);
+        for (std::int32_t t = 0; t < std::ssize(skeleton_.steps); t++) {
+            add(t);
+            if (std::max(least_, least_lists_) > enough || work_ > most_work) break;
+        }
         return static_cast<double>(skeleton_.bytes) + std::max(least_, least_lists_);
     }
 
@@ -170,6 +173,7 @@ class Estimate {
     double least_cells(std::int32_t t, Below &table) {
         const Bounds &window = windows_->of(t);
         for (Index i = 0; i < l_.statistics; i++) ends_[i] = {window.low[i], std::min(window.high[i], l_.caps[i])};
+        work_ += static_cast<double>(l_.statistics * std::min<Index>(t, kMostCounted)) + kOfStep;
         const double cells = tally_kinds_.least_sums(table.tallies, ends_);
         table.least = l_.rows ? tally_kinds_.least_sums(table.tallies, ends_, l_.prefix_size) : cells;
         return cells;
@@ -201,7 +205,7 @@ class Estimate {
     double lists_ = 0, listing_ = 0, scratch_ = 0;
     ShiftKinds::Ends ends_;  // of the tallies of a table
     bool certain_ = false;   // whether what a layout takes at least is wanted
-    double least_ = 0, least_lists_ = 0;
+    double least_ = 0, least_lists_ = 0, work_ = 0;
     std::vector<double> least_tallies_;  // stretches and tallies of each table
     MemoryEstimate found_;
 };
@@ -210,15 +214,16 @@ class Estimate {
 
 LeastMemory least_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
                          const TallyRanges &ranges, const Poll &poll) {
-    return {Estimate(skeleton, request, ranges, poll, true).least(),
-            Estimate(skeleton, request, ranges, poll, false).least()};
+    constexpr double most_work = 2e7;  // a hundredth of a second
+    return {Estimate(skeleton, request, ranges, poll, true).least(request.memory_limit, most_work),
+            Estimate(skeleton, request, ranges, poll, false).least(request.memory_limit, most_work)};
 }
 
 std::vector<double> least_tallies(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
                                   const Poll &poll) {
     const TallyRanges ranges(*skeleton, request);
     Estimate estimate(skeleton, request, ranges, poll, request.mode == Mode::Rows);
-    estimate.least();
+    estimate.least(kBeyondMemory, kBeyondMemory);
     return estimate.least_tallies();
 }
 

@@ -6,7 +6,6 @@ namespace tallytree {
 namespace {
 
 constexpr std::size_t kMostKinds = 16;
-constexpr Index kMostSteps = 2048;  // whose sums between ends are counted; of more steps, those of so many
 
 // In how many ways n steps can choose among d shifts, whatever their order: (n + d - 1 over d - 1).
 double multisets(Index n, Index d) {
@@ -88,7 +87,7 @@ double ShiftKinds::sums(const Steps &steps) const {
 double ShiftKinds::least_sums(const Steps &steps, const Ends &ends, Index left_out) const {
     double found = 0;
     for (std::size_t k = 0; k < std::min(steps.of_kind.size(), kinds_.size()); k++) {
-        const Index count = std::min(steps.of_kind[k], kMostSteps);
+        const Index count = std::min(steps.of_kind[k], kMostCounted);
         if (count > 0 && !kinds_[k].own.empty())
             found = std::max(found, between(kinds_[k], count, steps.base, ends, left_out));
     }

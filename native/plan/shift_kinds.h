@@ -9,6 +9,7 @@
 namespace tallytree {
 
 inline constexpr double kBeyondMemory = 1e15;  // numbers
+inline constexpr Index kMostCounted = 2048;    // steps whose sums between ends are counted; of more, those of so many
 
 // Steps with the same distinct shifts are of one kind, and their order does not matter.
 class ShiftKinds {
