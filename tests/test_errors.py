@@ -58,3 +58,20 @@ def test_errors_survive_the_pickling_of_dask():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(["too much"] * 5)
+
+
+@pytest.mark.parametrize(
+    ("ask", "wrong", "meant"),
+    [
+        (tt.solve, "were", "where"),
+        (tt.solve, "objectiv", "objective"),
+        (tt.profile, "memory", "memory_limit"),
+        (tt.distribution, "wher", "where"),
+        (tt.k_best, "alowed", "allowed"),
+        (tt.iter_best, "objectve", "objective"),
+        (tt.plan, "ordr", "order"),
+    ],
+)
+def test_the_keyword_that_was_meant(ask, wrong, meant):
+    with pytest.raises(TypeError, match=rf"{ask.__name__}\(\) got an .* {wrong!r}; did you mean {meant!r}\?"):
+        list(ask(tt.Model([2, 2]), **{wrong: None}))

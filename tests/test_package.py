@@ -41,3 +41,14 @@ def test_one_version_everywhere():
         [sys.executable, "-m", "tallytree", "--version"], capture_output=True, text=True, check=True
     )
     assert shown.stdout == f"tallytree {newest}\n"
+
+
+def test_dir_lists_public_names():
+    """Tab completion shows what users need: no imports, no modules behind the scenes."""
+    import tallytree as tt
+
+    assert {*dir(tt)} == {*tt.__all__, *LAZY, "__version__"}
+    for name in ("bounds", "io", "losses", "parsing", "explorer", "testing"):
+        module = getattr(tt, name)
+        assert dir(module) == sorted(module.__all__)
+        assert all(hasattr(module, public) for public in dir(module))

@@ -78,6 +78,13 @@ auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
     return std::tuple(found.bytes, found.largest, found.states, found.tallies);
 }
 
+auto least_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
+              const std::vector<Index> &low, const std::vector<Index> &high, Mode mode) {
+    const auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, 0);
+    auto found = least_tallies(skeleton.skeleton, request, kPoll);
+    return to_numpy(std::move(found), {skeleton.skeleton->steps.size(), 2});
+}
+
 // ---- reading plans -------------------------------------------------------------------------------------------------
 
 auto step_table(const PySkeleton &self) {
@@ -211,6 +218,7 @@ void bind_plans(nb::module_ &m) {
     m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
     m.def("estimate_memory", &memory_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a,
           "memory_limit"_a, "single"_a = false);
+    m.def("least_tallies", &least_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);

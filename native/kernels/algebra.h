@@ -1,5 +1,5 @@
 // The algebras that messages are computed over. Each one gives
-//   Value, zero (nothing), one (no score), lift (of a factor's score)
+//   Value, zero (nothing), one (no score), lift (of a factor's score), times
 //   combine    out[l] = sum over terms of x[l] * f        with "sum" and "*" of the algebra
 #pragma once
 
@@ -25,6 +25,7 @@ struct MaxPlusOf {
     static constexpr Value zero() { return kNothing<Real>; }
     static constexpr Value one() { return 0; }
     static Value lift(double score) { return score; }
+    static Value times(Value a, Value b) { return a + b; }
     void combine(std::span<const Term<Value>> terms, Value *out, Index n) {
         for (Index l = 0; l < n; l++) out[l] = zero();
         for (const auto &t : terms)
@@ -45,6 +46,7 @@ struct LogSumExp {
     static constexpr Value zero() { return kNegativeInfinity; }
     static constexpr Value one() { return 0; }
     static Value lift(double score) { return score; }
+    static Value times(Value a, Value b) { return a + b; }
     void combine(std::span<const Term<Value>> terms, Value *out, Index n) {
         largest_.assign(n, kNegativeInfinity);
         for (const auto &t : terms) kernels->raise(stretch(t), t.f, largest_.data() + t.first, t.last - t.first);
@@ -75,6 +77,9 @@ struct CountingModulo {
     static constexpr Value zero() { return 0; }
     static constexpr Value one() { return 1; }
     static Value lift(double score) { return score == kNegativeInfinity ? 0 : 1; }
+    Value times(Value a, Value b) const {
+        return static_cast<Value>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b) % prime);
+    }
     void combine(std::span<const Term<Value>> terms, Value *out, Index n) {
         sum_.assign(n, 0);
         const std::uint64_t wrap = prime * prime * 2;

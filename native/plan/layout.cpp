@@ -4,6 +4,8 @@
 #include "plan/layout.h"
 
 #include "plan/layout_builder.h"
+#include "plan/memory_estimate.h"
+#include "plan/placement.h"
 
 namespace tallytree {
 namespace {
@@ -45,10 +47,25 @@ bool mostly_holes(const Layout &rows, const Layout &cells) {
 
 }  // namespace
 
+// What layouts certainly take, where they may be beyond the limit: known in no time, long before they are made.
+static LeastMemory least_if_large(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                                  const TallyRanges &ranges, const Poll &poll) {
+    if (request.caps.size() < 2) return {};
+    double tallies = 1;
+    for (Index k = 0; k < std::ssize(request.caps); k++) tallies *= static_cast<double>(ranges.width(k) + 1);
+    const double bytes = 8 * tallies * static_cast<double>(skeleton->steps.size());
+    return bytes <= request.memory_limit ? LeastMemory{} : least_memory(skeleton, request, ranges, poll);
+}
+
 static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
                            Layout used) {
     if (!skeleton->feasible) throw BudgetExceeded("a step of the skeleton is beyond any memory");
     std::optional<LayoutBuilder> builder(std::in_place, skeleton, request, poll, std::move(used));
+    const LeastMemory least = least_if_large(skeleton, request, builder->ranges(), poll);
+    const double needed = request.mode == Mode::Rows    ? least.rows
+                          : request.mode == Mode::Cells ? least.cells
+                                                        : std::min(least.rows, least.cells);
+    if (needed > request.memory_limit) throw_budget(0, needed);
     if (request.mode == Mode::Cells || request.caps.empty()) return builder->build(false);
     if (request.mode == Mode::Rows) return builder->build(true);
     if (builder->all_short()) return builder->build(false);
@@ -62,6 +79,7 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
     try {
         rows = builder->build(true);
     } catch (const BudgetExceeded &) {
+        if (least.cells > request.memory_limit) throw;
         return cells(rows);
     }
     const bool short_rows = average_length(rows) < kShortRow;

@@ -27,6 +27,7 @@ class LayoutBuilder {
     bool has_gaps() const { return classes_ && classes_->has_gaps(); }
     // Whether no statistic has a range worth a row.
     bool all_short() const { return ranges_.all_short(); }
+    const TallyRanges &ranges() const { return ranges_; }
 
   private:
     StretchView view(Index t) const {

@@ -6,71 +6,20 @@
 
 #include "plan/placement.h"
 #include "plan/shift_classes.h"
+#include "plan/shift_kinds.h"
 
 namespace tallytree {
 namespace {
 
-constexpr std::size_t kMostKinds = 16;
-constexpr double kBeyondMemory = 1e15;  // numbers
-constexpr Index kOfStep = 1000;         // about how many operations a step takes
-
-// In how many ways n steps can choose among d shifts, whatever their order: (n + d - 1 over d - 1).
-double multisets(Index n, Index d) {
-    const Index few = std::min(n, d - 1);
-    double found = 1;
-    for (Index i = 1; i <= few && found < kBeyondMemory; i++)
-        found *= static_cast<double>(n + d - 1 - few + i) / static_cast<double>(i);
-    return found;
-}
-
-// How many different sums there are at most of the shifts of some steps. Those with the same distinct shifts are of one
-// kind, and their order does not matter.
-class ShiftKinds {
-  public:
-    struct Steps {
-        std::vector<Index> of_kind;  // how many
-        double others = 1;           // ways to choose in steps of further kinds
-    };
-
-    void add(Steps &to, std::vector<std::vector<Index>> shifts) {
-        std::sort(shifts.begin(), shifts.end());
-        shifts.erase(std::unique(shifts.begin(), shifts.end()), shifts.end());
-        if (shifts.size() == 1) return;
-        for (std::size_t i = shifts.size(); i-- > 0;)  // from the first one on
-            for (std::size_t k = 0; k < shifts[i].size(); k++) shifts[i][k] -= shifts[0][k];
-        const auto ways = static_cast<double>(shifts.size());
-        auto kind = std::find(kinds_.begin(), kinds_.end(), shifts);
-        if (kind == kinds_.end() && kinds_.size() < kMostKinds) kind = kinds_.insert(kinds_.end(), std::move(shifts));
-        if (kind == kinds_.end()) {
-            to.others = std::min(to.others * ways, kBeyondMemory);
-            return;
-        }
-        to.of_kind.resize(kMostKinds);
-        to.of_kind[kind - kinds_.begin()]++;
-    }
-
-    static void join(Steps &to, const Steps &from) {
-        to.others = std::min(to.others * from.others, kBeyondMemory);
-        if (to.of_kind.empty()) to.of_kind.resize(from.of_kind.size());
-        for (std::size_t k = 0; k < from.of_kind.size(); k++) to.of_kind[k] += from.of_kind[k];
-    }
-
-    double sums(const Steps &steps) const {
-        double found = steps.others;
-        for (std::size_t k = 0; k < std::min(steps.of_kind.size(), kinds_.size()); k++)
-            found = std::min(found * multisets(steps.of_kind[k], std::ssize(kinds_[k])), kBeyondMemory);
-        return found;
-    }
-
-  private:
-    std::vector<std::vector<std::vector<Index>>> kinds_;
-};
+constexpr Index kOfStep = 1000;     // about how many operations a step takes
+constexpr double kFewPairs = 1024;  // that a layout builder goes through whatever its limit
 
 // What is known of a table, until it is read.
 struct Below {
     std::vector<Index> low, high;         // of its sums, per axis
     ShiftKinds::Steps prefixes, tallies;  // that lead to it
     double stretches = 1, cells = 1;
+    double least = 1;  // stretches
 };
 
 class Estimate {
@@ -84,6 +33,7 @@ class Estimate {
         l_.tables.resize(skeleton_.steps.size());
         l_.steps.resize(skeleton_.steps.size());
         lists_ = static_cast<double>(bytes_of(l_.tables) + bytes_of(l_.steps));
+        ends_.resize(request.caps.size());
         ranges.choose_axes(l_, rows);
         windows_.emplace(request, ranges, l_);
         classes_.emplace(request, ranges, l_);
@@ -98,6 +48,18 @@ class Estimate {
         return found_;
     }
 
+    // What is certain; no estimate. Found from the first steps where these are enough, or already many.
+    double least(double enough, double most_work) {
+        certain_ = true;
+        for (std::int32_t t = 0; t < std::ssize(skeleton_.steps); t++) {
+            add(t);
+            if (std::max(least_, least_lists_) > enough || work_ > most_work) break;
+        }
+        return static_cast<double>(skeleton_.bytes) + std::max(least_, least_lists_);
+    }
+
+    const std::vector<double> &least_tallies() const { return least_tallies_; }
+
   private:
     void add(std::int32_t t) {
         const Step &step = skeleton_.steps[t];
@@ -105,18 +67,20 @@ class Estimate {
         Below table;
         table.low.assign(l_.statistics, 0);
         table.high.assign(l_.statistics, 0);
-        double inputs = 1, read = 0;  // pairs of stretches, and numbers
+        double inputs = 1, least = 1, read = 0;  // pairs of stretches, those that are certain, and numbers
         for (auto input : {step.a, step.b}) {
             if (input < 0) continue;
             const Below from = std::move(below_.extract(input).mapped());
             join(table, from);
             inputs *= from.stretches;
+            least *= from.least;
             read += from.cells + 4 * static_cast<double>(l_.lanes) * from.stretches;
             if (step.verb == Verb::Eliminate) shift(t, table, from.stretches);
         }
         if (step.verb != Verb::Unit) clip(t, table);
         count(table);
         note(t, table, inputs, read);
+        if (certain_) note_least(t, table, least);
         below_[t] = std::move(table);
     }
 
@@ -193,6 +157,28 @@ class Estimate {
         scratch_ = std::max(scratch_, step.verb == Verb::Join ? read + 4 * states : local + gone);
     }
 
+    // As a layout builder refuses: a table, its lists, or the pairs that a step goes through while the lists grow.
+    void note_least(std::int32_t t, Below &table, double inputs) {
+        const bool unit = skeleton_.steps[t].verb == Verb::Unit;
+        const double cells = unit ? 1 : least_cells(t, table);
+        least_tallies_.insert(least_tallies_.end(), {table.least, cells});
+        if (unit) return;
+        const auto axes = static_cast<double>(l_.prefix_size);
+        const double classes = std::max(static_cast<double>(l_.steps[t].classes), 1.0), pairs = inputs * classes;
+        least_ = std::max(least_, skeleton_.states[t] * cells * static_cast<double>(l_.bytes(1)));
+        if (pairs > kFewPairs) least_ = std::max(least_, 2 * least_lists_ + 20 * pairs);
+        least_lists_ += table.least * (40 + 8 * axes + 8 * classes);
+    }
+
+    double least_cells(std::int32_t t, Below &table) {
+        const Bounds &window = windows_->of(t);
+        for (Index i = 0; i < l_.statistics; i++) ends_[i] = {window.low[i], std::min(window.high[i], l_.caps[i])};
+        work_ += static_cast<double>(l_.statistics * std::min<Index>(t, kMostCounted)) + kOfStep;
+        const double cells = tally_kinds_.least_sums(table.tallies, ends_);
+        table.least = l_.rows ? tally_kinds_.least_sums(table.tallies, ends_, l_.prefix_size) : cells;
+        return cells;
+    }
+
     // The tables in as few numbers as segments allow.
     double arena() {
         double total = 0;
@@ -217,10 +203,29 @@ class Estimate {
     std::unordered_map<std::int32_t, Below> below_;  // of tables that are not read yet
     std::vector<double> sizes_;                      // numbers of each table
     double lists_ = 0, listing_ = 0, scratch_ = 0;
+    ShiftKinds::Ends ends_;  // of the tallies of a table
+    bool certain_ = false;   // whether what a layout takes at least is wanted
+    double least_ = 0, least_lists_ = 0, work_ = 0;
+    std::vector<double> least_tallies_;  // stretches and tallies of each table
     MemoryEstimate found_;
 };
 
 }  // namespace
+
+LeastMemory least_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                         const TallyRanges &ranges, const Poll &poll) {
+    constexpr double most_work = 2e7;  // a hundredth of a second
+    return {Estimate(skeleton, request, ranges, poll, true).least(request.memory_limit, most_work),
+            Estimate(skeleton, request, ranges, poll, false).least(request.memory_limit, most_work)};
+}
+
+std::vector<double> least_tallies(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                                  const Poll &poll) {
+    const TallyRanges ranges(*skeleton, request);
+    Estimate estimate(skeleton, request, ranges, poll, request.mode == Mode::Rows);
+    estimate.least(kBeyondMemory, kBeyondMemory);
+    return estimate.least_tallies();
+}
 
 MemoryEstimate estimate_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
                                const Poll &poll) {

@@ -2,9 +2,22 @@
 // listed, so that this can be told of layouts that are far too large to be made.
 #pragma once
 
-#include "plan/layout.h"
+#include "plan/tally_ranges.h"
 
 namespace tallytree {
+
+// What a layout of either kind certainly takes, of its largest table or of all lists; 0 where it is not known.
+struct LeastMemory {
+    double rows = 0, cells = 0;
+};
+
+// From tallies that can be counted without a list: those that steps with the same shifts lead to.
+LeastMemory least_memory(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                         const TallyRanges &ranges, const Poll &poll);
+
+// The stretches and the tallies that each table has at least, one after the other.
+std::vector<double> least_tallies(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                                  const Poll &poll);
 
 struct MemoryEstimate {
     double bytes = 0;                // at most about so much, for planning and for a run; 0 where it is not known

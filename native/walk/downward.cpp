@@ -6,6 +6,46 @@
 
 namespace tallytree {
 
+// The sum of many single values: they are gathered into rows, which are added side by side.
+template <class Algebra>
+class Total {
+  public:
+    explicit Total(Algebra &algebra) : algebra_(algebra) { values_.reserve(kRows * kWidth); }
+
+    void add(double value) {
+        values_.push_back(value);
+        if (values_.size() == kRows * kWidth) gather();
+    }
+
+    double value() {
+        gather();
+        return sum_;
+    }
+
+  private:
+    static constexpr Index kRows = 64, kWidth = 64;
+
+    void gather() {
+        while (values_.size() % kWidth) values_.push_back(Algebra::zero());
+        terms_.clear();
+        for (const double *x = values_.data(); x < values_.data() + values_.size(); x += kWidth)
+            terms_.push_back({x, Algebra::one(), 0, kWidth, 1});
+        algebra_.combine(terms_, columns_, kWidth);
+        terms_.assign(1, {&sum_, Algebra::one(), 0, 1, 0});
+        for (const double &column : columns_) terms_.push_back({&column, Algebra::one(), 0, 1, 0});
+        double whole;
+        algebra_.combine(terms_, &whole, 1);
+        sum_ = whole;
+        values_.clear();
+    }
+
+    Algebra &algebra_;
+    double sum_ = Algebra::zero();
+    double columns_[kWidth];
+    std::vector<double> values_;
+    std::vector<Term<double>> terms_;
+};
+
 class Downward {
   public:
     Downward(Run &run, const Poll &poll)
@@ -125,17 +165,18 @@ class Downward {
         const Step &step = skeleton_.steps[t];
         const Stretches in(layout_, step.a);
         for (Index v = 0; v < step.gone.count; v++) {
-            terms_.clear();
+            Total<Algebra> total(algebra);
             Odometer at(skeleton_.kept[t]);
             for (Index p = 0; p < step.kept_states; p++, at.next())
                 for (Index r = 0; r < in.count; r++) {
                     const Index state = at.a + v * step.gone.a;
                     const double *up = run_.row(step.a, state) + in.start[r], *down = row(step.a, state) + in.start[r];
                     for (Index i = 0; i < in.length[r]; i++)
-                        if (up[i] != Algebra::zero()) terms_.push_back({down + i, up[i], 0, 1, 0});
+                        if (up[i] != Algebra::zero() && down[i] != Algebra::zero())
+                            total.add(algebra.times(up[i], down[i]));
+                    meter_.spend(static_cast<double>(in.length[r]));
                 }
-            algebra.combine(terms_, &result_[first_[step.variable] + v], 1);
-            meter_.spend(static_cast<double>(terms_.size()));
+            result_[first_[step.variable] + v] = total.value();
         }
     }
 

@@ -133,4 +133,4 @@ else:  # type checkers only see the new names
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted([*__all__, *_LAZY, "__version__"])

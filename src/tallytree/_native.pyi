@@ -411,6 +411,14 @@ def estimate_memory(
     memory_limit: float,
     single: bool = False,
 ) -> tuple[float, int, float, float]: ...
+def least_tallies(
+    skeleton: Skeleton,
+    shifts: Sequence[NDArray[np.int64]],
+    caps: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+    mode: TallyMode,
+) -> NDArray[np.float64]: ...
 def give_memory_back() -> None: ...
 def elimination_order(
     cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: OrderMethod, seed: int = 0

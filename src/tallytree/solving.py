@@ -13,7 +13,7 @@ from typing import Any, Unpack, overload
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.graphs import GRAPHS
 from tallytree.answers.nearest import unsatisfiable
-from tallytree.answers.objective import Objective
+from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
@@ -36,7 +36,7 @@ register_engine(GRAPHS, Model, Reduction)
 def solve(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -48,7 +48,7 @@ def solve(model: Any, *arguments: Any, **keywords: Any) -> Any: ...
 def solve(
     model: Any,
     statistics: Iterable[Any] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -64,8 +64,9 @@ def solve(
         parse forest of a sentence.
     statistics : iterable of Statistic or Recipe
         The statistics passed to the objective after the score, in order.
-    objective : callable, optional
-        ``H(score, *tallies)``; the score by default.
+    objective : callable or str, optional
+        ``H(score, *tallies)``; the score by default. A string is a formula in ``score`` and the names of the
+        statistics, as in a problem file: ``objective="score - 2*abs(ones - 3)"``.
     where : Constraint or str, optional
         The constraint to satisfy. It may use statistics that are not in ``statistics``. A string can only
         use those in ``statistics``, by name, as in a problem file: ``where="2 <= ones <= 5 or ones == 0"``.
@@ -110,10 +111,13 @@ def solve(
     array([0, 1, 0])
     >>> tt.solve(model, [tt.count(state=1, name="ones")], where="ones == 1").assignment
     array([0, 0, 1])
+    >>> tt.solve(model, [tt.count(state=1, name="ones")], "score - 3*ones").value
+    1.0
     """
     query = ask(model, statistics, where, fixed, allowed)
     chosen = read_options(options, "solve", one=True)
-    return best_of(answered(query, chosen, partial(Question, objective=objective)), objective)
+    function = as_objective(objective, query.read)
+    return best_of(answered(query, chosen, partial(Question, objective=function)), function)
 
 
 def ask(
@@ -207,6 +211,7 @@ def distribution(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
     *,
+    where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     plan: Plan | None = None,
@@ -218,17 +223,24 @@ def distribution(
     model: Any,
     statistics: Iterable[Any] = (),
     *,
+    where: Where = None,
     fixed: Fixed | None = None,
     allowed: Allowed | None = None,
     plan: Any = None,
     **options: Unpack[Keywords],
 ) -> Any:
-    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``.
+    """Compute the exact distribution of the tally under ``p(y) ∝ exp(F(y))``, optionally given a constraint.
 
     Parameters
     ----------
-    model, statistics, fixed, allowed, plan, **options
+    model, statistics, fixed, allowed, **options
         As for :func:`profile`.
+    where : Constraint or str, optional
+        The labellings to consider, as for :func:`solve`: probabilities, samples and marginals are then given
+        this constraint. Tallies that it rules out are not computed, so ``where="ones == 5"`` is faster than
+        asking the full distribution for a tally.
+    plan : Plan, optional
+        A plan made for a model of the same shape, the same statistics and the same constraint.
 
     Returns
     -------
@@ -243,17 +255,25 @@ def distribution(
     >>> d = tt.distribution(model, [tt.count(state=1)])
     >>> d.probabilities, d.counts
     (array([0.25, 0.5 , 0.25]), (1, 2, 1))
+    >>> tt.distribution(model, where=tt.count(state=1) >= 1).marginals()[0]
+    array([0.33333333, 0.66666667])
     """
     chosen = read_options(options, "distribution", single=False).with_every_table()
-    query = ask(model, statistics, None, fixed, allowed)
-    return engine_of(model).distribution(query, _planned(query, plan, chosen), chosen.run)
+    query = ask(model, statistics, where, fixed, allowed)
+    made = _planned(query, plan, chosen)
+    try:
+        return engine_of(model).distribution(query, made, chosen.run)
+    except InfeasibleError:
+        if query.constraint is None:
+            raise
+    raise unsatisfiable(query, made.options, "tree" if query.reduction is None else "labelling")
 
 
 def _planned(query: Query[Any], plan: Any, options: Options) -> Any:
     """Return the given plan if it fits, or make a new one."""
     if plan is None:
         return engine_of(query.subject).plan(query, options.plan)
-    plan.check(query.subject, query.carried)
+    plan.check(query.subject, query.carried, query.window)
     return plan
 
 

@@ -27,9 +27,22 @@ class Frozen:
         raise AttributeError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
 
 
-def counted(number: int, noun: str) -> str:
-    """Format a count with its noun, in the plural where needed."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: float, noun: str, shown: str | None = None) -> str:
+    """Format a count with its noun, in the plural where needed; ``shown`` is another form of the number.
+
+    Examples
+    --------
+    >>> counted(1, "tally"), counted(0, "statistic"), counted(1200, "tally"), counted(2, "plain pass")
+    ('1 tally', '0 statistics', '1,200 tallies', '2 plain passes')
+    """
+    text = f"{number:,}" if shown is None else shown
+    return f"{text} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def abbreviated(text: str, most: int) -> str:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from frequencies import check_frequencies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import little
@@ -12,7 +13,7 @@ from strategies import problems
 import tallytree as tt
 from tallytree.testing import brute_force, check_distribution, random_model, random_statistics, score_of
 
-stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("scipy.stats")
 
 # ---------------------------------------------------------------- against enumeration
 
@@ -110,19 +111,6 @@ def sampled_problem(statistics):
     rng = np.random.default_rng(2)
     model = random_model(rng, "cycle", variables=5, states=3, forbidden=0.1, constants=1)
     return model, random_statistics(rng, model, statistics, low=0, high=1, terms=3, capped=0.5)
-
-
-def check_frequencies(samples, labellings, probabilities):
-    """Pearson's test; labellings that are expected fewer than 8 times are taken together."""
-    places = {tuple(y): i for i, y in enumerate(labellings.tolist())}
-    drawn = np.bincount([places[tuple(y)] for y in samples.tolist()], minlength=len(labellings))
-    expected = probabilities * len(samples)
-    assert drawn[expected == 0].sum() == 0
-    rare = expected < 8
-    drawn = np.append(drawn[~rare], drawn[rare].sum())
-    expected = np.append(expected[~rare], max(expected[rare].sum(), 1e-9))
-    statistic = ((drawn - expected) ** 2 / expected).sum()
-    assert stats.chi2.sf(statistic, len(expected) - 1) > 1e-3
 
 
 @pytest.mark.parametrize("tallies", ["rows", "cells"])

@@ -102,7 +102,7 @@ def test_solve_explains(files, capsys):
 
 
 def test_a_narrow_terminal(files, capsys, monkeypatch):
-    monkeypatch.setattr("tallytree.cli.questions.terminal_width", lambda: 12)
+    monkeypatch.setattr("tallytree.cli.questions.wrapping_width", lambda: 12)
     assert said(capsys, "solve", "week.uai").splitlines()[2:5] == ["0 1 2 3 4 5", "1 0 1 1 1 1", ""]
 
 
@@ -129,7 +129,8 @@ def test_plan_prices_a_profile_too_where_that_takes_more(files, capsys):
     whole = tt.plan(PROBLEM.model, [tt.count(state=1)])
     assert document["profile"]["operations"] == whole.operations
     lines = said(capsys, *ask).splitlines()
-    assert lines[0].startswith("solve: plan for 7 variables and 0 statistics")
+    assert lines[0].startswith("solve: plan for 7 variables and no statistics")
+    assert "  nothing to maximise or to satisfy depends on ones" in lines
     assert any(line.startswith("profile: plan for 7 variables and 1 statistic (ones)") for line in lines)
     assert sum("GB/s as just measured" in line for line in lines) == 2
     room = str(document["peak_bytes"] + 200)

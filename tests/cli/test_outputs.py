@@ -1,13 +1,16 @@
 """Commands that write files: convert, explore."""
 
+import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import run, said
 
+import tallytree as tt
 from tallytree.cli.exits import Exit
-from tallytree.io import Source, read_problem
+from tallytree.io import ProblemFile, Source, read_cfn, read_problem, write_cfn, write_uai
 
 
 def test_convert(files, capsys):
@@ -67,3 +70,50 @@ def test_what_is_written_can_go_to_standard_output(files, capsys):
     assert told == {"output": "w.wcsp", "format": "wcsp", "offset": told["offset"], "scale": 100.0}
     assert said(capsys, "explore", "week.json", "-o", "-").startswith("<!doctype html>")
     assert json.loads(said(capsys, "explore", "week.json", "--json")) == {"output": "week.html"}
+
+
+@pytest.mark.parametrize("kind", ["json", "uai", "wcsp", "cfn"])
+def test_compressed_output(files, capsys, kind):
+    said(capsys, "convert", "week.uai", f"plain.{kind}")
+    said(capsys, "convert", "week.uai", f"packed.{kind}.gz")
+    packed = Path(f"packed.{kind}.gz").read_bytes()
+    assert packed.startswith(b"\x1f\x8b")
+    assert gzip.decompress(packed) == Path(f"plain.{kind}").read_bytes()
+    said(capsys, "convert", "week.uai", f"again.{kind}.gz")
+    assert Path(f"again.{kind}.gz").read_bytes() == packed  # neither its name nor the time is in it
+    found = [json.loads(said(capsys, "solve", name, "--json")) for name in ("week.uai", f"packed.{kind}.gz")]
+    assert found[0]["assignment"] == found[1]["assignment"]
+    assert not list(Path.cwd().glob(".*.tmp"))
+
+
+def test_a_failed_conversion_leaves_the_compressed_file_alone(files, capsys):
+    Path("out.uai.gz").write_bytes(b"before")
+    assert run("convert", "week.json", "out.uai.gz") == Exit.MALFORMED
+    assert Path("out.uai.gz").read_bytes() == b"before"
+
+
+def test_rounded_costs_are_told(files, capsys):
+    thirds = tt.Model.chain(np.array([[0, 1 / 3], [0, -2 / 3]]), np.eye(2) / 7)
+    write_uai(thirds, "thirds.uai")
+    for kind in ("cfn", "wcsp"):
+        run("convert", "thirds.uai", f"exact.{kind}", "--json")
+        told = capsys.readouterr()
+        assert "rounded" not in told.err
+        cost = -json.loads(said(capsys, "solve", f"exact.{kind}", "--json"))["score"]
+        scale = json.loads(told.out)
+        assert scale["offset"] - cost / scale["scale"] == pytest.approx(tt.solve(thirds).score, abs=1e-13)
+        run("convert", "thirds.uai", f"rough.{kind}", "--decimals", "2")
+        err = capsys.readouterr().err
+        assert "tallytree: scores are rounded to 2 decimals, by up to 0.0033 each; the best labelling" in err
+    with pytest.warns(UserWarning, match="rounded to 3 decimals, by up to 0.00033 each") as caught:
+        write_cfn(ProblemFile(thirds), "rough.cfn", decimals=3)
+    assert caught[0].filename == __file__
+
+
+def test_costs_of_any_size_are_read_back(files):
+    tiny = tt.Model.chain(np.array([[0, 1e-12 / 3], [0, -2e-12 / 3]]), np.zeros((2, 2)))
+    with pytest.warns(UserWarning, match="rounded to 15 decimals"):
+        write_cfn(ProblemFile(tiny), "tiny.cfn")
+    large = tt.Model.chain(np.array([[0, 1e9 / 3], [0, -2e9 / 3]]), np.eye(2) / 7)
+    scale = write_cfn(ProblemFile(large), "large.cfn")  # as precise as doubles: no warning
+    assert scale.score(-read_cfn("large.cfn").solve().score) == pytest.approx(tt.solve(large).score, abs=2e-6)

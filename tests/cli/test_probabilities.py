@@ -1,6 +1,7 @@
 """distribution, marginals and sample on the command line: the same numbers as in the library."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from command_line import MODEL, WET, run, said
 
 import tallytree as tt
 from tallytree.cli.exits import Exit
+from tallytree.io import ProblemFile, write_problem, write_uai
 
 COUNT = ("--count", "wet=1")
 
@@ -52,8 +54,9 @@ def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("week.json",), Exit.MALFORMED, "constraints and objectives do not apply"),
-        (("week.uai", *COUNT, "--given", "ones=2"), Exit.USAGE, "one number for each statistic (wet)"),
+        (("week.json",), Exit.MALFORMED, "an objective does not apply; use --objective score to drop it"),
+        (("week.uai", *COUNT, "--given", "ones=2"), Exit.USAGE, "no such statistic; the statistics are wet"),
+        (("week.uai", "--given", "ones=2"), Exit.USAGE, "the statistics are none; add one with --count"),
         (("week.uai", *COUNT, "--given", "wet=two"), Exit.USAGE, "--given wet: expected an integer"),
     ],
 )
@@ -64,7 +67,7 @@ def test_what_cannot_be_drawn(files, capsys, arguments, code, says):
 
 def test_a_tally_that_nothing_has(files, capsys):
     assert run("marginals", "week.uai", *COUNT, "--given", "wet=9") == Exit.INFEASIBLE
-    assert "no labelling has the tally (wet=9); the nearest attainable tallies are (wet=7), (wet=6)" in (
+    assert "no labelling satisfies 'wet == 9'; the nearest attainable tallies are (wet=7), (wet=6)" in (
         capsys.readouterr().err
     )
 
@@ -75,3 +78,62 @@ def test_the_most_probable_tallies_are_shown(files, capsys):
     hidden = 1.0 - sum(float(line.split()[1]) for line in lines[1:4])
     assert lines[4].startswith("the 3 most probable of 8 tallies; the others have")
     assert float(lines[4].split("have ")[1].split()[0]) == pytest.approx(hidden, abs=0.005)
+
+
+def test_probabilities_given_a_constraint(files, capsys):
+    given = tt.distribution(MODEL, [WET], where=(WET >= 2) & (WET <= 4))
+    ask = ("week.uai", *COUNT, "--where", "2 <= wet <= 4")
+    found = json.loads(said(capsys, "distribution", *ask, "--json"))
+    assert found["tallies"] == [[2], [3], [4]]
+    assert found["probabilities"] == pytest.approx(given.probabilities.tolist())
+    assert found["where"] == "(wet >= 2) & (wet <= 4)"
+    assert said(capsys, "distribution", *ask).splitlines()[-1] == "given (wet >= 2) & (wet <= 4)"
+    assert np.allclose(json.loads(said(capsys, "marginals", *ask, "--json")), given.marginals())
+    drawn = json.loads(said(capsys, "sample", *ask, "-n", "30", "--seed", "1", "--json"))
+    assert {one["tally"]["wet"] for one in drawn} == {2, 3, 4}
+
+
+def test_given_some_of_the_statistics(files, capsys):
+    first = tt.count(MODEL, state="wet", variables=[0, 1, 2], name="first")
+    problem = ProblemFile(MODEL, [WET, first], where="wet <= 5")
+    write_problem(problem, "two.json")
+    given = tt.distribution(MODEL, [WET, first], where=(WET <= 5) & (first == 2))
+    found = json.loads(said(capsys, "marginals", "two.json", "--given", "first=2", "--json"))
+    assert np.allclose(found, given.marginals())
+    chances = json.loads(said(capsys, "distribution", "two.json", "--given", "first=2", "--json"))
+    assert chances["probabilities"] == pytest.approx(given.probabilities.tolist())
+
+
+def test_the_plain_score_in_a_file_is_no_objective(files, capsys):
+    document = json.loads(Path("week.json").read_text())
+    document["objective"] = "score"
+    Path("plain.json").write_text(json.dumps(document))
+    for command in ("distribution", "sample", "marginals", "relax"):
+        said(capsys, command, "plain.json")
+
+
+def test_only_what_can_matter_is_computed(files, capsys, monkeypatch):
+    """What is given prunes the tables, and plan knows."""
+    model = tt.Model.chain(np.zeros((150, 3)), np.eye(3))
+    write_uai(model, "long.uai")
+    ask = ("long.uai", "--count", "ones=1")
+    prices = [
+        json.loads(said(capsys, "plan", *ask, *given, "--json"))["probabilities"]
+        for given in ((), ("--given", "ones=3"), ("--where", "ones <= 3"))
+    ]
+    assert prices[1]["operations"] < prices[0]["operations"] / 10
+    assert prices[1]["operations"] == tt.plan(model, where=tt.count(state=1) == 3).operations
+    assert prices[2]["operations"] < prices[0]["operations"] / 10
+    for price in prices:
+        assert price["marginals"]["seconds"] > price["distribution"]["seconds"] > 0
+        assert price["marginals"]["peak_bytes"] > price["distribution"]["peak_bytes"]
+    run_plan = ProblemFile.distribution_plan
+    made = []
+    monkeypatch.setattr(
+        ProblemFile, "distribution_plan", lambda *a, **k: made.append(run_plan(*a, **k)) or made[-1]
+    )
+    said(capsys, "marginals", *ask, "--given", "ones=3")
+    assert made[0].operations == prices[1]["operations"]
+    lines = said(capsys, "plan", *ask).splitlines()
+    assert lines[-2].startswith("distribution and sample: about ")
+    assert lines[-1].startswith("marginals: about ")

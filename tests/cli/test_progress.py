@@ -11,10 +11,10 @@ import pytest
 from command_line import run
 
 import tallytree as tt
-from tallytree.cli.forecasts import expected_seconds
+from tallytree.cli.forecasts import expected_seconds, expected_sums
 from tallytree.cli.speed import Speed, measured
 from tallytree.cli.text import progress
-from tallytree.io import ProblemFile
+from tallytree.io import ProblemFile, write_uai
 
 
 class Terminal(io.StringIO):
@@ -77,3 +77,20 @@ def test_training_says_that_it_computes_features_before_the_first_pass(tmp_path,
         monkeypatch.setattr(sys, "stderr", terminal)
         run("train", "chunk", str(data), "-o", str(tmp_path / "m.npz"), *quiet)
         assert terminal.getvalue().startswith(told) and ("features" in terminal.getvalue()) == bool(told)
+
+
+def test_probabilities_show_how_far_they_are(tmp_path, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("tallytree.cli.text._PATIENCE", 0.0)
+    monkeypatch.setattr("tallytree.cli.text._PACE", 0.001)
+    model = tt.Model.grid(np.zeros((12, 12, 2)), np.eye(2), np.eye(2))
+    write_uai(model, tmp_path / "grid.uai")
+    plan = tt.plan(model, [tt.count(state=1)])
+    assert 0 < expected_sums(plan, marginals=False) < 60
+    assert 0 < expected_sums(plan, marginals=True) < 60
+    monkeypatch.setattr("tallytree.cli.probabilities.expected_sums", lambda plan, marginals: 1.0)
+    assert run("marginals", str(tmp_path / "grid.uai"), "--count", "ones=1") == 0
+    shown = terminal.getvalue()
+    assert re.search(r"probabilities: \d+ s, about \d+ %", shown)
+    assert re.search(r"marginals: \d+ s, about \d+ %", shown)

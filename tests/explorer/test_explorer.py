@@ -91,10 +91,8 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch, capsys):
 
 def test_what_is_no_problem_is_refused(tmp_path: Path):
     model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
-    for given in (model, tt.profile(model)):
-        with pytest.raises(
-            tt.ModelError, match=rf"got {type(given).__name__}; pass tallytree.io.ProblemFile"
-        ):
+    for given in (model, tt.distribution(model)):
+        with pytest.raises(tt.ModelError, match=rf"got {type(given).__name__}; pass tallytree.profile"):
             write_page(given, tmp_path / "page.html")
 
 

@@ -27,9 +27,7 @@ def test_sentences_come_one_by_one():
     lines = iter(["a b\n", "\n", "c d\n", "e\n"])
     sentences = iter_conll(lines)
     assert next(sentences) == [("a", "b")]
-    with pytest.raises(
-        tt.ModelError, match="line 4 of the file has 1 columns, but earlier lines have 2: 'e'"
-    ):
+    with pytest.raises(tt.ModelError, match="line 4 of the file has 1 column, but earlier lines have 2: 'e'"):
         next(sentences)
 
 
@@ -55,7 +53,7 @@ def test_conllu_is_read():
 def test_conllu_with_other_columns_is_refused(tmp_path):
     (tmp_path / "b.conllu").write_text("1 cats cat\n", encoding="utf-8")
     with pytest.raises(
-        tt.ModelError, match=r"line 1 of .*b.conllu has 1 columns separated by tabs instead of 10"
+        tt.ModelError, match=r"line 1 of .*b.conllu has 1 column separated by tabs instead of 10"
     ):
         read_conllu(tmp_path / "b.conllu")
 
@@ -64,7 +62,7 @@ def test_bytes_that_are_here_already_are_read():
     text = "the DT B-NP\ncat NN I-NP\n\nyes UH O\n"
     there = tt.io.Source("there", b"\xef\xbb\xbf" + text.encode())
     assert tt.io.read_conll(there) == tt.io.read_conll(io.StringIO(text))
-    with pytest.raises(tt.ModelError, match=r"line 2 of there has 1 columns"):
+    with pytest.raises(tt.ModelError, match=r"line 2 of there has 1 column, "):
         tt.io.read_conll(tt.io.Source("there", b"a b\nc\n"))
     with pytest.raises(tt.ModelError, match=r"there is no UTF-8|there .*UTF-8|UTF-8"):
         tt.io.read_conll(tt.io.Source("there", b"\xff\xfe a\n"))

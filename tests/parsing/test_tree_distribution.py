@@ -148,3 +148,35 @@ def test_what_a_distribution_refuses() -> None:
     tight = parsing.distribution(forest, [count("M")], memory_limit=plan.peak_bytes + 8)
     with pytest.raises(tt.BudgetError, match=r"expectations need another .* raise memory_limit="):
         tight.expectations()
+
+
+@given(sentences(), st.integers(0, 12), st.integers(0, 12), st.integers(0, 4), st.integers(0, 99))
+@few
+def test_given_a_constraint(sentence: Sentence, seen: int, hidden: int, bound: int, seed: int) -> None:
+    every = some_statistics(sentence, seed)
+    read, other = every[seen], every[hidden]
+    where = (other >= bound) & (other != bound + 1)
+    weights = by_tally(sentence, [read, other])
+    kept = {t: trees for t, trees in weights.items() if t[1] >= bound and t[1] != bound + 1}
+    if not kept:
+        with pytest.raises(tt.InfeasibleError, match="no tree satisfies"):
+            tt.distribution(sentence.forest, [read], where=where)
+        return
+    found = tt.distribution(sentence.forest, [read], where=where)
+    sums: dict[int, float] = defaultdict(float)
+    for tally, trees in kept.items():
+        sums[tally[0]] += sum(trees.values())
+    assert found.tallies.ravel().tolist() == sorted(sums)
+    np.testing.assert_allclose(found.log_partitions, [np.log(sums[t]) for t in sorted(sums)], **close)
+    allowed = {tree for trees in kept.values() for tree in trees}
+    assert {*found.sample(6, rng=seed)} <= allowed
+    tally = int(found.tallies[seed % len(found)][0])
+    assert all(read.tally(tree) == tally for tree in found.sample(3, tally=tally, rng=seed))
+    expected: dict[tuple[str, int, int], float] = defaultdict(float)
+    for trees in kept.values():
+        for tree, weight in trees.items():
+            for constituent, often in tree.constituents().items():
+                expected[constituent] += weight / sum(sums.values()) * often
+    labels = sentence.forest.grammar.labels
+    for (start, end, label), value in np.ndenumerate(found.expectations().constituents):
+        assert value == pytest.approx(expected.get((labels[label], start, end), 0.0), abs=1e-9)

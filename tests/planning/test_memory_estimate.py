@@ -1,6 +1,7 @@
 """What a plan that does not fit says about the memory it needs."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -119,3 +120,60 @@ def test_an_estimate_can_be_interrupted(layout):
     looks = looks_of(lambda: estimate(plan))
     assert looks > 30
     assert all(interrupted(lambda: estimate(plan), look) for look in some_looks(looks, 20))
+
+
+def least(plan):
+    """Return the stretches and tallies that each table certainly has."""
+    tables = [block.tables for s in plan.statistics for block in s.blocks]
+    limits = tally_limits(plan.statistics, plan.window)
+    return native.least_tallies(plan.skeleton, tables, *limits, MODES[plan.mode])
+
+
+@given(
+    problem=problems(largest=9),
+    layout=st.sampled_from(["rows", "cells"]),
+    counts=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=400)
+def test_what_is_certain_is_there(problem, layout, counts, data):
+    model, statistics = problem
+    if counts:
+        states = range(int(model.cardinalities.min()))
+        statistics = [
+            tt.count(model, state=state, cap=data.draw(st.none() | st.integers(0, 5))) for state in states
+        ]
+    where = data.draw(constraints(statistics)) if statistics and data.draw(st.booleans()) else None
+    query = ask(model, statistics, where)
+    plan = Plan(query.subject, query.carried, PlanOptions(layout=layout), query.window)
+    if plan.mode == layout:
+        assert (least(plan) <= plan.tables[:, 1:3]).all()
+
+
+@pytest.mark.parametrize("where", [None, (3, 9), (0, 4)])
+@pytest.mark.parametrize("layout", ["rows", "cells"])
+def test_counts_of_a_chain_are_certain(where, layout):
+    """All of them are known without a list, between the ends of a window too."""
+    model = tt.Model.chain(np.zeros((12, 4)), np.zeros((4, 4)))
+    ones, twos = (tt.count(model, state=state) for state in (1, 2))
+    window = None if where is None else (ones >= where[0]) & (ones <= where[1]) & (twos <= 5)
+    query = ask(model, [ones, twos], window)
+    plan = Plan(query.subject, query.carried, PlanOptions(layout=layout), query.window)
+    found, made = least(plan), plan.tables[:, 1:3]
+    np.testing.assert_array_equal(found[:-1], made[:-1])
+    np.testing.assert_array_equal(found[-1], made[-1])
+
+
+@pytest.mark.parametrize("where", [None, "window", "caps"])
+def test_what_is_far_too_large_is_refused_at_once(where):
+    model = tt.Model.chain(np.zeros((228, 5)), np.zeros((5, 5)))
+    counts = [tt.count(model, state=state, name=f"c{state}") for state in range(4)]
+    windows = {
+        None: None,
+        "window": (counts[0] == 50) & (counts[1] == 50) & (counts[2] == 50) & (counts[3] == 50),
+        "caps": (counts[0] >= 90) | (counts[1] >= 90) | (counts[2] >= 90) | (counts[3] >= 90),
+    }
+    start = time.perf_counter()
+    with pytest.raises(tt.BudgetError, match="the plan needs up to about"):
+        tt.plan(model, counts if where is None else (), where=windows[where], memory_limit=2e9)
+    assert time.perf_counter() - start < 1  # listing tallies up to the limit takes seconds

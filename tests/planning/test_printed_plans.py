@@ -28,7 +28,7 @@ def test_printing_shows_the_price():
         assert part in text
     assert "eliminate variable" in text or "join on" in text
     assert repr(plan).startswith(f"Plan(width={plan.width}, degree={plan.degree}, tallies={plan.tallies}")
-    assert "0 variables and 0 statistics\n" in str(tt.plan(tt.Model([], [])))
+    assert "0 variables and no statistics\n" in str(tt.plan(tt.Model([], [])))
 
 
 def test_printing_shows_what_decoding_keeps():
@@ -79,3 +79,12 @@ def test_unknown_names_are_refused():
 def test_what_is_no_model_is_refused():
     with pytest.raises(tt.ModelError, match="must be a Model, got str"):
         tt.plan("model")
+
+
+def test_singular_and_plural():
+    one = tt.Model([1])
+    assert repr(tt.profile(one)) == "Profile(1 tally of ())"
+    assert repr(tt.distribution(tt.Model([2]), [tt.count(state=1)])) == "Distribution(2 tallies of (count_1))"
+    text = str(tt.plan(one, [tt.count(state=0)]))
+    assert text.startswith("plan for 1 variable and 1 statistic (count_0)\n")
+    assert "1 state x 1 tally, " in text

@@ -3,3 +3,7 @@
 from tallytree.algebra.scores import Algebra, Counting, LogSumExp, MaxPlus
 
 __all__ = ["Algebra", "Counting", "LogSumExp", "MaxPlus"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

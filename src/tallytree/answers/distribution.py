@@ -9,18 +9,17 @@ residues are combined by the Chinese remainder theorem.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tallytree import html
-from tallytree.answers.root_table import GraphTable, RootTable
+from tallytree.answers.exact_counts import from_residues, primes_for
+from tallytree.answers.root_table import GraphTable
 from tallytree.answers.tallies import Tally
-from tallytree.errors import InfeasibleError, ModelError
+from tallytree.answers.tally_probabilities import TallyProbabilities, draws, generator_of, normalised
+from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.model.rounding import levelled
 from tallytree.running.graphs import (
@@ -32,103 +31,13 @@ from tallytree.running.graphs import (
     residues,
     sampled,
 )
-from tallytree.values import read_only
-
-_ROUNDED = 1e-9  # how far sums of probabilities are from 1 for scores of ordinary size
-
-
-def generator_of(rng: Any) -> np.random.Generator:
-    """Return the random generator for a generator, a seed, or None (unseeded).
-
-    Examples
-    --------
-    >>> generator_of(0).integers(10)
-    np.int64(8)
-    >>> generator_of("x")
-    Traceback (most recent call last):
-    tallytree.errors.ModelError: rng must be a numpy.random.Generator, a non-negative integer seed or None,
-    got 'x'
-    """
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"rng must be a numpy.random.Generator, a non-negative integer seed or None, got {rng!r}"
-        ) from None
-
-
-def draws(size: Any) -> int:
-    """Return the number of draws for a size: one for None."""
-    if size is not None and not (isinstance(size, (int, np.integer)) and size >= 0):
-        raise ModelError(f"size must be a non-negative integer, or None for a single draw; got {size!r}")
-    return 1 if size is None else int(size)
-
-
-def normalised(logs: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return probabilities from log-weights and the logarithm of their sum.
-
-    For large numbers, rounding of the sum scales all probabilities alike, so they are divided by their
-    own sum.
-
-    Examples
-    --------
-    >>> normalised(np.array([1e16, 1e16]), 1e16)
-    array([0.5, 0.5])
-    """
-    probabilities: NDArray[np.float64] = np.exp(logs - total)
-    scale = float(probabilities.sum())
-    return probabilities if abs(scale - 1) < _ROUNDED or not 0 < scale < math.inf else probabilities / scale
-
-
-class TallyProbabilities(RootTable):
-    """The exact distribution of a tally under ``p(y) ∝ exp(F(y))``."""
-
-    log_partitions: NDArray[np.float64]  # (S,): ``log Σ exp F(y)`` over all ``y`` with each
-    _offset: float = 0.0  # part of the score common to all labellings, left out of the pass
-    _relative: NDArray[np.float64] | None = None  # the log-partitions without the offset
-    _none_left: ClassVar[str]
-
-    def _fill(self, values: NDArray[np.float64]) -> None:
-        if not len(values):
-            raise InfeasibleError(f"{self._none_left}, so the distribution is not defined")
-        self._relative = values if self._offset else None
-        self.log_partitions = read_only(values + self._offset) if self._offset else values
-
-    @cached_property
-    def log_partition(self) -> float:
-        """``log Σ exp F(y)`` over all labellings."""
-        return self._offset + self._relative_partition
-
-    @property
-    def _relative_logs(self) -> NDArray[np.float64]:
-        return self.log_partitions if self._relative is None else self._relative
-
-    @cached_property
-    def _relative_partition(self) -> float:
-        largest = float(self._relative_logs.max())
-        return largest + math.log(float(np.exp(self._relative_logs - largest).sum()))
-
-    @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
-        """The probability of each tally."""
-        return read_only(normalised(self._relative_logs, self._relative_partition))
-
-    def _repr_html_(self) -> str:
-        """Show the distribution in a notebook: bars for a single statistic, and the most probable tallies."""
-        return html.ranking("Distribution", self._names, self.tallies, self.probabilities, "probability")
-
-    def _drawn_rows(
-        self, count: int, tally: Tally | None, generator: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Draw rows of ``tallies``; deterministic if the tally is given."""
-        if tally is not None:
-            return np.full(count, self._row((tally,), {}), dtype=np.int64)
-        shares = self.probabilities / self.probabilities.sum()  # sums to exactly 1
-        return generator.choice(len(shares), size=count, p=shares).astype(np.int64)
 
 
 class Distribution(GraphTable, TallyProbabilities):
     """The exact distribution of the tally, as returned by :func:`distribution`.
+
+    With a constraint, everything is given the constraint: ``tallies`` has those that satisfy it, and
+    probabilities, samples and marginals are of labellings that do.
 
     Attributes
     ----------
@@ -162,38 +71,42 @@ class Distribution(GraphTable, TallyProbabilities):
         True
         """
         bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
-        primes = list(islice(_primes(), 1 + int(bits / 30.9)))
+        primes = primes_for(bits)
         found = residues(self.plan, self.model, self._native_cells(), primes, self._options.threads)
-        return tuple(_remainders(primes, [r.tolist() for r in found]))
+        numbers = from_residues(primes, [r.tolist() for r in found])
+        return tuple(sum(numbers[self._cells_of(row)]) for row in range(len(self)))
 
     def _native_cells(self) -> NDArray[np.int64]:
         # the reference backend numbers its root cells differently
         if self._options.backend == "native":
             return self._cells
-        return pass_upward(self.plan, self.model).root()[0]
+        cells, tallies, _ = pass_upward(self.plan, self.model).root()
+        return cells[self._satisfying(tallies)]
 
-    def marginals(self, tally: Tally | None = None) -> list[NDArray[np.float64]] | NDArray[np.float64]:
+    def marginals(
+        self, *values: Tally | None, tally: Tally | None = None, **named: int
+    ) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the probability of each state of each variable, optionally given a tally.
 
-        The tally is given in order, by name as a mapping, or as an integer if there is one statistic. Returns
-        a list with one array per variable, or for grids one array of shape (rows, columns, states).
+        The tally is given in order, by name, or whole as ``tally=``: a sequence, a mapping, or an integer if
+        there is one statistic. Returns a list with one array per variable, or for grids one array of shape
+        (rows, columns, states).
+
+        If only one tally is needed, ``distribution(…, where=…)`` is faster: it computes nothing else.
 
         Examples
         --------
         >>> import numpy as np
         >>> import tallytree as tt
         >>> model = tt.Model.chain(np.zeros((4, 2)), np.zeros((2, 2)))
-        >>> tt.distribution(model, [tt.count(state=1)]).marginals(tally=1)[0]
-        array([0.75, 0.25])
+        >>> d = tt.distribution(model, [tt.count(state=1, name="ones")])
+        >>> d.marginals(ones=1)[0], d.marginals(1)[0]
+        (array([0.75, 0.25]), array([0.75, 0.25]))
         """
+        row = self._given(values, named, tally)
         weights = np.full(len(self._loaded().values), -np.inf)
-        if tally is None:
-            weights[self._cells] = 0.0
-            total = self._relative_partition
-        else:
-            row = self._row((tally,), {})
-            weights[self._cells[row]] = 0.0
-            total = float(self._relative_logs[row])
+        weights[self._cells if row is None else self._cells[self._cells_of(row)]] = 0.0
+        total = self._relative_partition if row is None else float(self._relative_logs[row])
         with self._lock:
             logs = pass_downward(self._loaded(), weights, self._level[0], self.plan)
         ends = np.cumsum(self.model.cardinalities)
@@ -238,12 +151,12 @@ class Distribution(GraphTable, TallyProbabilities):
                 f"array of shape {given.shape}"
             )
         cells = np.zeros(len(self._messages.values))
-        cells[self._cells] = given
+        cells[self._cells] = self._spread(given)
         with self._lock:
             return differentiated(self._messages, cells, self.plan)
 
     def sample(
-        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
+        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None, **named: int
     ) -> NDArray[np.int64]:
         """Draw exact samples, optionally given a tally.
 
@@ -257,63 +170,25 @@ class Distribution(GraphTable, TallyProbabilities):
             one statistic.
         rng : numpy Generator, int or None
             The random generator, or its seed.
+        **named : int
+            The tally by name: ``ones=2`` for ``tally={"ones": 2}``.
 
         Examples
         --------
         >>> import numpy as np
         >>> import tallytree as tt
         >>> model = tt.Model.chain(np.zeros((6, 2)), np.zeros((2, 2)))
-        >>> d = tt.distribution(model, [tt.count(state=1)])
-        >>> d.sample(3, tally=2, rng=0).sum(axis=1)
+        >>> d = tt.distribution(model, [tt.count(state=1, name="ones")])
+        >>> d.sample(3, ones=2, rng=0).sum(axis=1)
         array([2, 2, 2])
         """
         generator, count = generator_of(rng), draws(size)
-        rows = self._drawn_rows(count, tally, generator)
+        cells = self._drawn_cells(count, self._given((), named, tally), generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
-            drawn = sampled(self._loaded(), self._cells[rows].astype(np.int64), uniforms)
+            drawn = sampled(self._loaded(), cells, uniforms)
         labellings = self.reduction.lift_all(drawn).reshape(count, *self.reduction.original.shape)
         return labellings[0] if size is None else labellings
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_level"}
-
-
-# --- exact counts -----------------------------------------------------------------------------------------
-
-
-def _primes() -> Iterator[int]:
-    """Yield the primes below 2^31, largest first."""
-    return (n for n in range(2**31 - 1, 2, -2) if _is_prime(n))
-
-
-def _is_prime(n: int) -> bool:
-    """Miller-Rabin test with bases that are deterministic for every n below 3.2e9."""
-    odd, twos = n - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    return all(_passes(n, base, odd, twos) for base in (2, 3, 5, 7) if n % base)
-
-
-def _passes(n: int, base: int, odd: int, twos: int) -> bool:
-    power = pow(base, odd, n)
-    if power in (1, n - 1):
-        return True
-    for _ in range(twos - 1):
-        power = power * power % n
-        if power == n - 1:
-            return True
-    return False
-
-
-def _remainders(primes: Sequence[int], residues: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers below the product of the primes that have these residues."""
-    totals, product = list(residues[0]), primes[0]
-    for prime, row in zip(primes[1:], residues[1:], strict=True):
-        inverse = pow(product, -1, prime)
-        totals = [
-            total + product * ((residue - total) * inverse % prime)
-            for total, residue in zip(totals, row, strict=True)
-        ]
-        product *= prime
-    return totals

@@ -6,7 +6,7 @@ rows are evaluated again without the others, and at lower scores, most of them s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from inspect import signature
 from math import isnan
@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.errors import ObjectiveError
+from tallytree.answers.tallies import unique_names
+from tallytree.errors import ModelError, ObjectiveError
+from tallytree.statistics.formulas import Formula, checked_formula
+from tallytree.statistics.linear import Term
 
 Objective = Callable[..., Any]
 
@@ -48,6 +51,52 @@ def elementwise(function: Callable[..., float]) -> Objective:
         return np.array([function(*row) for row in rows])
 
     return update_wrapper(over_arrays, function)
+
+
+def as_objective(objective: Objective | str | None, statistics: Iterable[Term]) -> Objective | None:
+    """Return an objective as a function; a string is a formula in the score and the names of statistics.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> function = as_objective("score - 2*ones", [tt.count(state=1, name="ones")])
+    >>> function(np.array([5.0, 6.0]), np.array([0, 1]))
+    array([5., 4.])
+    >>> as_objective("score", []) is None
+    True
+    """
+    if objective is None or callable(objective):
+        return objective
+    if not isinstance(objective, str):
+        raise ModelError(
+            "objective must be a function H(score, *tallies), or a formula such as 'score - 2*ones'; got "
+            f"{objective!r}"
+        )
+    names = unique_names(tuple([s.name for s in statistics]))
+    if taken := {"score", "inf"}.intersection(names):
+        raise ModelError(
+            f"objective={objective!r}: a statistic is called {min(taken)!r}, which means something else in a "
+            "formula; rename it"
+        )
+    return formula_objective(checked_formula(objective, "objective", names), names, {})
+
+
+def formula_objective(
+    formula: Formula, names: Sequence[str], values: Mapping[str, float]
+) -> Objective | None:
+    """Return a formula as a function of the score and of tallies with these names; None for the score."""
+    if is_plain_score(formula):
+        return None
+
+    def objective(score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> NDArray[Any]:
+        return formula({**values, "score": score, **dict(zip(names, tallies, strict=True))})
+
+    return objective
+
+
+def is_plain_score(formula: Formula) -> bool:
+    """Whether a formula is just the score, which is the same as no objective."""
+    return formula.code == (("name", "score"),)
 
 
 def evaluate_objective(
@@ -247,7 +296,7 @@ def _check_monotone(
     if worse.any():
         row, at = np.unravel_index(int(worse.argmax()), worse.shape)
         raise ObjectiveError(
-            f"the objective decreases in the score at {_tally(tallies[row], names)}: it is "
+            f"the objective decreases in the score{_at_tally(tallies[row], names)}: it is "
             f"{lower[row, at]:.6g} at score {points[row, at + 1]:.6g} and {upper[row, at]:.6g} at "
             f"{points[row, _ABOVE[at]]:.6g}; only objectives that are non-decreasing in the score can be "
             "maximised exactly"
@@ -261,6 +310,10 @@ def _rounding(
     finite = np.where(np.isfinite(b), np.abs(b), 0.0)
     sizes: NDArray[np.float64] = np.maximum(np.where(np.isfinite(a), np.abs(a), 0.0), finite)
     return 1e-9 * sizes + _EPSILONS * np.abs(scores)
+
+
+def _at_tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    return f" at {_tally(tally, names)}" if names else ""
 
 
 def _tally(tally: NDArray[np.int64], names: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from tallytree.planning.options import RunOptions
 from tallytree.planning.query import Query
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
-from tallytree.values import read_only
+from tallytree.values import counted, read_only
 
 _DEFAULTS = RunOptions()
 
@@ -92,7 +92,7 @@ class RootTable(ABC):
         self.__dict__.update(state, _lock=Lock(), **arrays)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.tallies)} tallies of ({', '.join(self._names)}))"
+        return f"{type(self).__name__}({counted(len(self.tallies), 'tally')} of ({', '.join(self._names)}))"
 
 
 class GraphTable(RootTable):

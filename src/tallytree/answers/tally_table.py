@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
-from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.root_table import RootTable
 from tallytree.answers.tallies import Tally, nearest_tallies
@@ -83,13 +83,14 @@ class TallyTable(RootTable, Generic[Answer]):
         among = asked if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
 
-    def best(self, objective: Objective | None = None, *, where: Where = None) -> Answer:
+    def best(self, objective: Objective | str | None = None, *, where: Where = None) -> Answer:
         """Find the labelling that maximises an objective, subject to a constraint.
 
         Parameters
         ----------
-        objective : callable, optional
-            ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score. By default
+        objective : callable or str, optional
+            ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score; or a
+            formula in ``score`` and the names of the statistics, such as ``"score - 2*ones"``. By default
             the score itself: plain MAP.
         where : Constraint or str, optional
             A constraint on the profile's statistics, such as ``(ones >= 2) & (ones <= 5)``, or a string with
@@ -123,14 +124,17 @@ class TallyTable(RootTable, Generic[Answer]):
         >>> prof.best(where="ones <= 2").tally
         Tally(ones=2)
         """
-        ((row, value),) = self.best_rows(1, objective, where)
-        return self._answer(row, self._claim(BEST, where, objective), value, objective)
+        function = as_objective(objective, self.query.read)
+        ((row, value),) = self.best_rows(1, function, where)
+        return self._answer(row, self._claim(BEST, where, function), value, function)
 
-    def best_row(self, objective: Objective | None = None, *, where: Where = None) -> tuple[int, float]:
+    def best_row(self, objective: Objective | str | None = None, *, where: Where = None) -> tuple[int, float]:
         """Return the row of ``tallies`` that :meth:`best` chooses, and its value, without decoding."""
         return self.best_rows(1, objective, where)[0]
 
-    def top(self, count: int, objective: Objective | None = None, *, where: Where = None) -> list[Answer]:
+    def top(
+        self, count: int, objective: Objective | str | None = None, *, where: Where = None
+    ) -> list[Answer]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
 
         Examples
@@ -143,21 +147,22 @@ class TallyTable(RootTable, Generic[Answer]):
         """
         if count < 1:
             raise ModelError(f"the number of tallies must be at least 1, got {count}")
-        claims = chain([self._claim(BEST, where, objective)], repeat(SAME))
+        function = as_objective(objective, self.query.read)
+        claims = chain([self._claim(BEST, where, function)], repeat(SAME))
         return [
-            self._answer(row, claim, value, objective)
-            for (row, value), claim in zip(self.best_rows(count, objective, where), claims, strict=False)
+            self._answer(row, claim, value, function)
+            for (row, value), claim in zip(self.best_rows(count, function, where), claims, strict=False)
         ]
 
     def best_rows(
-        self, count: int, objective: Objective | None = None, where: Where = None
+        self, count: int, objective: Objective | str | None = None, where: Where = None
     ) -> list[tuple[int, float]]:
         """Return the rows of ``tallies`` that :meth:`top` chooses, and their values, without decoding."""
-        chosen = self._allowed(where)
+        chosen, function = self._allowed(where), as_objective(objective, self.query.read)
         if chosen is None:
-            values = self.values(objective, self.scores, self.tallies)
+            values = self.values(function, self.scores, self.tallies)
         else:
-            values = self.values(objective, self.scores[chosen], self.tallies[chosen])
+            values = self.values(function, self.scores[chosen], self.tallies[chosen])
         order = [int(values.argmax())] if count == 1 else np.argsort(-values, kind="stable")[:count].tolist()
         if values[order[0]] == -np.inf:
             raise InfeasibleError(
@@ -168,7 +173,7 @@ class TallyTable(RootTable, Generic[Answer]):
         return [(row, float(values[i])) for row, i in zip(rows, order, strict=True) if values[i] > -np.inf]
 
     def ranked(
-        self, objective: Objective | None = None, *, where: Where = None, keep: bool = False
+        self, objective: Objective | str | None = None, *, where: Where = None, keep: bool = False
     ) -> Iterator[Answer]:
         """Iterate over all labellings in order of value, best first, computing each on demand.
 
@@ -199,11 +204,12 @@ class TallyTable(RootTable, Generic[Answer]):
         0.0 [0 0]
         """
         rows, budget = self.rows_where(where), Budget(self.plan.limit, self.plan.every_table_bytes)
-        if objective is None:
+        function = as_objective(objective, self.query.read)
+        if function is None:
             ranking = self._search(rows, budget)
         else:
-            ranking = self._by_objective(objective, rows, budget)
-        _, among, noun, *_ = self._claim(IN_ORDER, where, objective)
+            ranking = self._by_objective(function, rows, budget)
+        _, among, noun, *_ = self._claim(IN_ORDER, where, function)
         answers = Ranking(
             self._certified(int(rows[position]), found, score, Claim(IN_ORDER, among, noun, rank), value)
             for rank, (value, score, position, found) in enumerate(ranking)

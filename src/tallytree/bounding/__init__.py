@@ -16,3 +16,7 @@ __all__ = [
     "check_operations",
     "price_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,3 +12,7 @@ __all__ = [
     "softened_maxima",
     "worst_within_margin",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Unpack
 
-from tallytree.answers.objective import Objective
+from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors, solution_of
@@ -115,7 +115,7 @@ def profile_batch(
 def solve_batch(
     models: Iterable[Model | Reduction],
     statistics: Statistics | Sequence[Statistics] = (),
-    objective: Objective | Sequence[Objective | None] | None = None,
+    objective: Objective | str | Sequence[Objective | str | None] | None = None,
     *,
     where: Where | Sequence[Where] = None,
     fixed: Fixed | Sequence[Fixed | None] | None = None,
@@ -129,8 +129,9 @@ def solve_batch(
     ----------
     models, statistics, fixed, allowed, errors, **options
         As for :func:`profile_batch`.
-    objective : callable, or a sequence with one per model, optional
-        ``H(score, *tallies)``; the score by default. It is called from several threads, one at a time.
+    objective : callable or str, or a sequence with one per model, optional
+        ``H(score, *tallies)``, or a formula, as for :func:`solve`; the score by default. A function is
+        called from several threads, one at a time.
     where : Constraint, or a sequence with one per model, optional
         As for :func:`solve`.
 
@@ -161,7 +162,7 @@ def solve_batch(
             statistics_each(statistics, len(every)),
             one_each(fixed, len(every), "fixed", Mapping),
             one_each(allowed, len(every), "allowed", Mapping),
-            one_each(objective, len(every), "objective", Callable),
+            one_each(objective, len(every), "objective", (Callable, str)),
             one_each(where, len(every), "where", (Constraint, str)),
             strict=True,
         )
@@ -175,7 +176,7 @@ def solve_batch(
 class _ProfileOf:
     """The arguments of :func:`profile`."""
 
-    objective: Objective | None = None
+    objective: Any = None
     where: Where = None
     count = 1
     apart = False
@@ -192,6 +193,7 @@ class _ProfileOf:
     def hand_over(self, batch: Batch) -> Query[Statistic]:
         reduction = as_reduction(self.model, self.fixed, self.allowed)
         self._query = batch.ask(reduction, self.statistics, self.where)
+        self.objective = as_objective(self.objective, self._query.read)
         batch.add(self._query, self.objective)
         return self._query
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tallytree import demo
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
-from tallytree.cli.options import Commands
+from tallytree.cli.options import Commands, option_names
 from tallytree.io import problem_schema
 
 SHELLS = ("bash", "zsh", "fish")
@@ -23,10 +23,6 @@ def script(parser: ArgumentParser, shell: str) -> str:
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     found = next(a for a in parser._actions if isinstance(a, _SubParsersAction))
     return dict(found.choices)
-
-
-def _options(command: ArgumentParser) -> list[str]:
-    return [name for action in command._actions for name in action.option_strings]
 
 
 def _choices(command: ArgumentParser) -> dict[str, list[str]]:
@@ -54,7 +50,7 @@ def _bash(commands: dict[str, ArgumentParser]) -> Iterator[str]:
     yield "  fi"
     yield '  case "${COMP_WORDS[1]}" in'
     for name, command in commands.items():
-        every = " ".join([*_options(command), *_choices(command).get("", [])])
+        every = " ".join([*option_names(command), *_choices(command).get("", [])])
         yield f'    {name}) words="{every}";;'
     yield "  esac"
     yield '  case "$word" in'

@@ -8,12 +8,20 @@ from typing import Any
 
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
-from tallytree.cli.inputs import problem_of
-from tallytree.cli.options import Commands, input_options, json_option, memory, precision_option
-from tallytree.cli.speed import Speed, measured
-from tallytree.cli.text import in_options, visible_lines
+from tallytree.cli.inputs import condition_of, problem_of
+from tallytree.cli.options import (
+    Commands,
+    given_option,
+    input_options,
+    json_option,
+    memory,
+    precision_option,
+)
+from tallytree.cli.speed import Speed, SumSpeed, measured, measured_sums
+from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import BudgetError, TallytreeError
 from tallytree.io import ProblemFile
+from tallytree.planning.budget import readable_bytes
 from tallytree.planning.plan import Plan
 from tallytree.solving import plan as plan_of
 
@@ -23,11 +31,13 @@ def add(commands: Commands) -> None:
     plan = commands.add(
         "plan",
         _plan,
-        "show the cost of solve and profile without running them",
+        "show the cost of solve, profile and probabilities without running them",
         "problem.json",
         "model.uai --count ones=1",
+        "model.uai --count ones=1 --given ones=5",
     )
     input_options(plan)
+    given_option(plan)
     json_option(plan)
     precision_option(plan)
 
@@ -36,6 +46,7 @@ def _plan(options: Namespace) -> int:
     problem = problem_of(options)
     solving = _solve_plan(problem, options)
     whole = _profile_plan(problem, solving, options)
+    sums = _sum_plan(problem, solving if whole is None else whole, options)
     speed = measured()
     if options.json:
         document = _json(solving, speed)
@@ -43,11 +54,17 @@ def _plan(options: Namespace) -> int:
             document["bounds"] = reports.search_json(problem.search_price(order=options.order), speed)
         if whole is not None:
             document["profile"] = _json(whole, speed)
+        if isinstance(sums, Plan):
+            document["probabilities"] = _sums_json(sums, speed)
         print(reports.as_json(document))
-    else:
-        print("\n".join(_lines("solve", solving, speed)))
-        if whole is not None:
-            print("\n".join(_lines("profile", whole, speed)))
+        return Exit.OK
+    print("\n".join(_lines("solve", solving, speed)))
+    unread = [name for name in problem.names if isinstance(solving, Plan) and name not in solving.names]
+    if unread and problem.constraint is None:
+        print(f"  nothing to maximise or to satisfy depends on {visible(', '.join(unread))}")
+    if whole is not None:
+        print("\n".join(_lines("profile", whole, speed)))
+    print(_sums_line(sums, speed))
     return Exit.OK
 
 
@@ -80,6 +97,48 @@ def _profile_plan(
     return whole
 
 
+def _sum_plan(problem: ProblemFile, known: Plan | BudgetError, options: Namespace) -> Plan | BudgetError:
+    """Return the plan of probabilities given a condition, or the reason why there is none."""
+    where = condition_of(problem, options)
+    if where is None and (isinstance(known, BudgetError) or known.statistics == problem.statistics):
+        return known
+    try:
+        return problem.distribution_plan(where=where, **memory(options))
+    except BudgetError as error:
+        return error
+
+
+def _sums_json(plan: Plan, speed: Speed) -> dict[str, Any]:
+    return {
+        "operations": plan.operations,
+        **{
+            command: {"seconds": seconds, "peak_bytes": size}
+            for command, seconds, size in _sum_prices(plan, speed)
+        },
+    }
+
+
+def _sums_line(found: Plan | BudgetError, speed: Speed) -> str:
+    """Return the cost of probabilities in one line."""
+    if isinstance(found, BudgetError):
+        return "distribution, sample, marginals: the tables exceed the memory limit"
+    told = []
+    for command, seconds, size in _sum_prices(found, speed):
+        over = f", over the limit of {readable_bytes(found.limit)}" if size > found.limit else ""
+        also = " and sample" if command == "distribution" else ""
+        told.append(f"{command}{also}: about {_seconds(seconds)}, {readable_bytes(size)}{over}")
+    return "\n".join(told)
+
+
+def _sum_prices(plan: Plan, speed: Speed) -> list[tuple[str, float, float]]:
+    """Return seconds and bytes: sums are slower than maxima, and marginals need a second set of tables."""
+    sums: SumSpeed = measured_sums(tallied=plan.tallies > 1)
+    once, twice = plan.every_table_bytes, plan.every_table_bytes + plan.table_bytes
+    up = plan.operations / sums.upward + once / speed.bytes
+    down = plan.operations / sums.downward + plan.table_bytes / speed.bytes
+    return [("distribution", up, once), ("marginals", up + down, twice)]
+
+
 def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[str]:
     yield f"{command}: {visible_lines(in_options(str(found)))}"
     if isinstance(found, BudgetError):
@@ -94,6 +153,12 @@ def _seconds(seconds: float) -> str:
     if seconds < 0.01:
         return "0.01 s or less"
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def expected_sums(plan: Plan, *, marginals: bool) -> float:
+    """Estimate the time of the sums of a plan, or of the further pass for marginals."""
+    (_, up, _), (_, both, _) = _sum_prices(plan, measured())
+    return both - up if marginals else up
 
 
 def expected_seconds(problem: ProblemFile, options: Namespace, *, whole: bool = False) -> float | None:

@@ -25,8 +25,9 @@ from tallytree.io import (
     write_uai,
     write_wcsp,
 )
-from tallytree.io.files import Source, read_stream, source
+from tallytree.io.files import Source, read_stream, source, unpacked_name
 from tallytree.model.model import Model
+from tallytree.statistics.constraints import Constraint, all_of
 from tallytree.statistics.formulas import Formula
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
@@ -38,10 +39,16 @@ FORMATS = ("json", "uai", "wcsp", "cfn")
 def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then apply the options."""
     origin = read_source(options.file)
-    kind = options.format or format_of_path(options.file.removesuffix(".gz")) or _sniffed(origin.data)
+    told = options.format or format_of_path(options.file)
+    kind = told or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
         raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
-    problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
+    try:
+        problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
+    except ModelError as error:
+        if told is not None:
+            raise
+        raise ModelError(f"{error} (read as {kind}, by its content; --format sets another format)") from None
     return _extended(problem, options)
 
 
@@ -71,8 +78,8 @@ def standard_input() -> BinaryIO:
 
 
 def format_of_path(path: str) -> str | None:
-    """Return the format for a file name extension, if any."""
-    suffix = Path(path).suffix.lower().removeprefix(".")
+    """Return the format for a file name extension, if any; that of a compression is ignored."""
+    suffix = Path(unpacked_name(path)).suffix.lower().removeprefix(".")
     return suffix if suffix in FORMATS else None
 
 
@@ -113,7 +120,7 @@ def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
     unknown = [name for name in values if name not in problem.parameters]
     parameters: dict[str, float | Parameter] = {**problem.parameters}
     parameters.update({name: values[name] for name in unknown})
-    objective = problem.objective if options.objective is None else _objective(options.objective)
+    objective = problem.objective if options.objective is None else options.objective
     extended = ProblemFile(model, statistics, objective, where=joined or None, parameters=parameters)
     _check_read(extended, unknown)
     return extended.with_parameters(**{n: v for n, v in values.items() if n not in unknown})
@@ -129,9 +136,23 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
             raise UsageError(f"--set {name}: no formula reads it; the parameters are {known}")
 
 
-def _objective(text: str) -> str | None:
-    """Return the objective to use; the plain score is the same as none."""
-    return None if text.strip() == "score" else text
+def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
+    """Return what probabilities are given: the constraint of the problem, and the tallies of ``--given``."""
+    parts = [] if problem.constraint is None else [problem.constraint]
+    known = dict(zip(problem.names, problem.statistics, strict=True))
+    for name, value in pairs(getattr(options, "given", []), "--given"):
+        if name not in known:
+            listed = ", ".join(known) or "none; add one with --count NAME=STATE"
+            raise UsageError(f"--given {name}: there is no such statistic; the statistics are {listed}")
+        parts.append(known[name] == _whole(name, value))
+    return all_of(parts)
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--given {name}: expected an integer, got {text!r}") from None
 
 
 def condition(text: str) -> Formula:

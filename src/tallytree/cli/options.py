@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -52,6 +53,7 @@ class _CommandParser(Parser):
     """Accepts files before, after and between options, even if the last of them is optional."""
 
     _intermixed = False
+    _others: Mapping[str, ArgumentParser] = {}  # all commands by name
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse options first, then the rest; intermixed parsing itself calls this for plain parsing."""
@@ -69,9 +71,34 @@ class _CommandParser(Parser):
     def _unknown(self, arguments: list[str]) -> str:
         """Report unrecognised arguments, with a suggestion for the first."""
         text = f"unrecognized arguments: {' '.join(arguments)}"
-        known = [option for action in self._actions for option in action.option_strings]
-        near = get_close_matches(arguments[0].split("=")[0], known, n=1) if arguments[0][:2] == "--" else []
-        return f"{text}; did you mean {near[0]}?" if near else text
+        option = arguments[0].split("=")[0]
+        if not option.startswith("-") or option == "-":
+            return f"{text}; {self.prog} takes {_files_of(self)}"
+        if elsewhere := self._commands_with(option):
+            return f"{text}; {option} is an option of {elsewhere}"
+        others = [name for other in self._others.values() for name in option_names(other)]
+        for known, alike in ((option_names(self), 0.6), (others, 0.8)):
+            near = get_close_matches(option, known, 1, alike) if option.startswith("--") else []
+            if near:
+                where = "" if known is not others else f", an option of {self._commands_with(near[0])}"
+                return f"{text}; did you mean {near[0]}{where}?"
+        return text
+
+    def _commands_with(self, option: str) -> str:
+        """Return the other commands that have an option."""
+        *most, last = ["", *(name for name, one in self._others.items() if option in option_names(one))]
+        return f"{', '.join(most[1:])} and {last}" if most[1:] else last
+
+
+def _files_of(command: ArgumentParser) -> str:
+    """Return what a command takes besides options."""
+    names = [str(action.metavar or action.dest) for action in command._actions if not action.option_strings]
+    return " and ".join(names) if names else "options only"
+
+
+def option_names(command: ArgumentParser) -> list[str]:
+    """Return all forms of the options of a command."""
+    return [name for action in command._actions for name in action.option_strings]
 
 
 class Commands:
@@ -95,6 +122,7 @@ class Commands:
             allow_abbrev=False,
         )
         made.set_defaults(run=run)
+        made._others = self._added.choices
         return made
 
 
@@ -106,7 +134,7 @@ def input_options(command: ArgumentParser) -> None:
     add = command.add_argument
     add(
         "file",
-        help="a problem file (.json), a model (.uai, .wcsp, .cfn), also with .gz; or - for standard input",
+        help="a problem (.json) or a model (.uai, .wcsp, .cfn), also .gz, .xz, .bz2; - for standard input",
     )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
@@ -140,6 +168,17 @@ def count_options(command: ArgumentParser, form: str, about: str) -> None:
     add = command.add_argument
     add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
     add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may be repeated")
+
+
+def given_option(command: ArgumentParser) -> None:
+    """Add an option for tallies to condition on."""
+    command.add_argument(
+        "--given",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="the tally of a statistic to condition on; may be repeated",
+    )
 
 
 def operations_option(command: ArgumentParser) -> None:
@@ -215,9 +254,21 @@ def shown(options: Namespace) -> bool:
     return not (options.quiet or options.json)
 
 
+UNLIMITED = 100_000
+
+
 def terminal_width() -> int:
-    """Return the width of the terminal; unlimited for a file."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000
+    """Return the width at which rows are cut off: that of the terminal; unlimited for a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else UNLIMITED
+
+
+def wrapping_width() -> int:
+    """Return the width at which labellings are wrapped, which loses nothing.
+
+    That of the terminal; for a file or a pipe, the environment variable COLUMNS, or unlimited without it, so
+    that scripts find one labelling in one line.
+    """
+    return shutil.get_terminal_size((UNLIMITED, 24)).columns if "COLUMNS" in os.environ else terminal_width()
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -233,7 +284,7 @@ _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 
 def amount(text: str) -> float:
     """Read a number with a unit, such as 2G."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?)([KMGT]?)i?B?", text, re.IGNORECASE)
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?) ?([KMGT]?)i?B?", text, re.IGNORECASE)
     if match is None:
         raise argparse.ArgumentTypeError(f"expected a number such as 500M or 2G, got {text!r}")
     return float(match[1]) * _UNITS[match[2].upper()]
@@ -246,8 +297,10 @@ def order(text: str) -> str | tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
+        near = get_close_matches(text, METHODS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
         raise argparse.ArgumentTypeError(
-            f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}"
+            f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}{hint}"
         ) from None
 
 

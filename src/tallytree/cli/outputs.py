@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import warnings
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ from tallytree.cli import reports
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
-from tallytree.cli.text import for_terminal, progress, visible
+from tallytree.cli.text import for_terminal, progress, visible, visible_lines
 from tallytree.explorer import write_page
 from tallytree.io import CostScale, ProblemFile
+from tallytree.io.files import unpacked_name
 
 
 def add(commands: Commands) -> None:
@@ -38,7 +40,7 @@ def add(commands: Commands) -> None:
         "--decimals",
         type=natural,
         metavar="N",
-        help="decimal digits of costs in .wcsp and .cfn files (default: as many as needed, at most 6)",
+        help="decimal digits of costs in .wcsp and .cfn files (default: as many as needed, at most 15)",
     )
     explore = commands.add(
         "explore",
@@ -68,8 +70,14 @@ def _convert(options: Namespace) -> int:
     if kind is None:
         raise UsageError(f"give the format of {options.output} with --to: {', '.join(FORMATS)}")
     problem = problem_of(options)
-    with _written(options.output) as path:
+    with _written(options.output) as path, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         scale = write(problem, path, kind, options.decimals)
+    for warning in caught:
+        if not options.quiet:
+            sys.stderr.write(f"tallytree: {visible_lines(warning.message)}\n")
+    if kind in ("uai", "wcsp") and _named(problem) and not options.quiet:
+        sys.stderr.write(f"tallytree: {kind} files have no names; variables and states become numbers\n")
     lost = _lost(problem, kind)
     if lost and not options.quiet:
         sys.stderr.write(f"tallytree: {kind} files have no statistics; left out: {', '.join(lost)}\n")
@@ -79,6 +87,11 @@ def _convert(options: Namespace) -> int:
     elif scale is not None and not options.quiet:
         sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
+
+
+def _named(problem: ProblemFile) -> bool:
+    model = problem.model
+    return model.variables is not None or (len(model) > 0 and model.states_of(0) is not None)
 
 
 def _lost(problem: ProblemFile, kind: str) -> list[str]:
@@ -102,12 +115,12 @@ def _one_output(options: Namespace) -> str:
 def _scale(scale: CostScale) -> str:
     """Explain how the costs that were written convert to scores."""
     cost = "cost" if scale.scale == 1 else f"cost / {scale.scale:g}"
-    return f"score = {scale.offset:g} - {cost}" if scale.offset else f"score = -{cost}"
+    return f"score = {scale.offset:.15g} - {cost}" if scale.offset else f"score = -{cost}"
 
 
 def _explore(options: Namespace) -> int:
     problem = problem_of(options)
-    named = "problem" if options.file == "-" else Path(options.file).stem
+    named = "problem" if options.file == "-" else Path(unpacked_name(options.file)).stem
     output = options.output or f"{named}.html"
     with (
         progress("computing the profile and its labellings", shown=not options.quiet),

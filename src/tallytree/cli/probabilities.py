@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
+from functools import partial
 
 from tallytree.answers.distribution import Distribution
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit, UsageError
-from tallytree.cli.inputs import pairs, problem_of
+from tallytree.cli.exits import Exit
+from tallytree.cli.forecasts import expected_sums
+from tallytree.cli.inputs import condition_of, problem_of
 from tallytree.cli.options import (
     Commands,
     budget,
+    given_option,
     input_options,
     json_option,
+    memory,
     natural,
     operations_option,
     print_lines,
@@ -31,6 +35,7 @@ def add(commands: Commands) -> None:
         _distribution,
         "show the probability of every tally",
         "model.uai --count ones=1",
+        "model.uai --count ones=1 --count twos=2 --given twos=4",
     )
     marginals = commands.add(
         "marginals",
@@ -50,8 +55,7 @@ def add(commands: Commands) -> None:
         input_options(command)
         json_option(command)
         operations_option(command)
-    for command in (marginals, sample):
-        _given_option(command)
+        given_option(command)
     distribution.add_argument(
         "--limit",
         type=natural,
@@ -67,16 +71,6 @@ def add(commands: Commands) -> None:
     )
 
 
-def _given_option(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--given",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="the tally to condition on; give one for each statistic",
-    )
-
-
 def _distribution(options: Namespace) -> int:
     problem, found = _computed(options)
     if options.json:
@@ -88,7 +82,9 @@ def _distribution(options: Namespace) -> int:
 
 def _marginals(options: Namespace) -> int:
     problem, found = _computed(options)
-    tables = problem.model.by_variable(found.marginals(_tally(problem, options)))
+    expected = partial(expected_sums, found.plan, marginals=True)
+    with progress("marginals", shown=shown(options), expected=expected):
+        tables = problem.model.by_variable(found.marginals())
     if options.json:
         print(reports.as_json([table.tolist() for table in tables]))
     else:
@@ -98,7 +94,7 @@ def _marginals(options: Namespace) -> int:
 
 def _sample(options: Namespace) -> int:
     problem, found = _computed(options)
-    drawn = found.sample(options.number, tally=_tally(problem, options), rng=options.seed)
+    drawn = found.sample(options.number, rng=options.seed)
     drawn = drawn.reshape(options.number, -1)
     if options.json:
         print(reports.as_json([reports.drawn_json(problem, labelling) for labelling in drawn]))
@@ -108,32 +104,18 @@ def _sample(options: Namespace) -> int:
 
 
 def _computed(options: Namespace) -> tuple[ProblemFile, Distribution]:
+    """Return the distribution given the constraint and ``--given``; an objective does not change it."""
     problem = problem_of(options)
-    if problem.constraint is not None or problem.objective is not None:
+    if problem.objective is not None:
         raise ModelError(
-            "probabilities are over all labellings, so constraints and objectives do not apply; "
-            "use --objective score to drop an objective, and sample or marginals with --given instead of a "
-            "constraint"
+            "probabilities are those of the score, so an objective does not apply; use --objective score to "
+            "drop it"
         )
-    with progress("probabilities", shown=shown(options)):
-        return problem, problem.distribution(**budget(options))
+    where = condition_of(problem, options)
 
+    def expected() -> float:
+        made = problem.distribution_plan(where=where, **memory(options))
+        return expected_sums(made, marginals=False)
 
-def _tally(problem: ProblemFile, options: Namespace) -> list[int] | None:
-    """Return the tally given by ``--given``."""
-    given = dict(pairs(options.given, "--given"))
-    if not given:
-        return None
-    if set(given) != set(problem.names):
-        raise UsageError(
-            f"--given needs one number for each statistic ({', '.join(problem.names) or 'there are none'}), "
-            f"got {', '.join(given)}"
-        )
-    return [_whole(name, given[name]) for name in problem.names]
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"--given {name}: expected an integer, got {text!r}") from None
+    with progress("probabilities", shown=shown(options), expected=expected):
+        return problem, problem.distribution(where=where, **budget(options))

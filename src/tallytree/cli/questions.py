@@ -23,6 +23,7 @@ from tallytree.cli.options import (
     shown,
     strategy_option,
     terminal_width,
+    wrapping_width,
 )
 from tallytree.cli.text import progress, visible_lines
 from tallytree.errors import InfeasibleError
@@ -106,7 +107,7 @@ def _solve(options: Namespace) -> int:
             told["explanation"] = solution.explain()
         print(reports.as_json({**reports.solution_json(problem, solution), **told}))
     else:
-        print_lines(reports.solution_lines(problem, solution, terminal_width()))
+        print_lines(reports.solution_lines(problem, solution, wrapping_width()))
         print_lines(reports.proof_lines(solution))
         if options.explain:
             print_lines(["", visible_lines(solution.explain())])
@@ -160,5 +161,5 @@ def _relax(options: Namespace) -> int:
     print(f"bound  {found.upper_bound:.10g}: no allowed labelling has a higher score")
     print("gap    0: the labelling is optimal" if found.optimal else f"gap    {found.gap:.6g}")
     if found.solution is not None:
-        print_lines(reports.solution_lines(problem, found.solution, terminal_width()))
+        print_lines(reports.solution_lines(problem, found.solution, wrapping_width()))
     return Exit.OK

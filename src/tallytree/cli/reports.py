@@ -22,13 +22,14 @@ from tallytree.cli.text import visible
 from tallytree.io import ProblemFile
 from tallytree.planning.plan import Plan
 from tallytree.planning.search_price import SearchPrice
+from tallytree.values import counted
 
 MOST_ROWS = 40
 _BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
-    """Write one JSON document; infinities, which JSON does not support, become strings."""
+    """Write one JSON document; infinities, which JSON does not have, become null."""
     return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
 
 
@@ -44,7 +45,7 @@ def _finite(value: Any) -> Any:
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(one) for one in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_values(values: Mapping[str, Any], *, machine: bool) -> None:
@@ -99,7 +100,7 @@ def proof_lines(solution: Solution) -> Iterator[str]:
     found = solution.certificate
     if isinstance(found, BoundsCertificate):
         yield ""
-        yield f"optimal by bounds: {len(found.passes)} plain passes, {found.cells:,} cells"
+        yield f"optimal by bounds: {counted(len(found.passes), 'plain pass')}, {counted(found.cells, 'cell')}"
 
 
 def _labelling(solution: Solution, width: int) -> Iterator[str]:
@@ -198,7 +199,7 @@ def profile_lines(problem: ProblemFile, profile: Profile, limit: int | None) -> 
         rows += list(islice(_rows(profile, values, holds, best), best, best + 1))
     yield from _table(heads, rows)
     if shown < len(profile):
-        yield f"{shown} of {len(profile)} tallies; --limit 0 shows all"
+        yield f"{shown} of {counted(len(profile), 'tally')}; --limit 0 shows all"
 
 
 def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterator[list[str]]:
@@ -213,7 +214,9 @@ def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterat
 
 def distribution_json(problem: ProblemFile, found: Distribution) -> dict[str, Any]:
     """Return the probabilities of all tallies for JSON."""
+    where = found.query.where
     return {
+        **({} if where is None else {"where": str(where)}),
         "statistics": list(problem.names),
         "tallies": found.tallies.tolist(),
         "probabilities": found.probabilities.tolist(),
@@ -233,8 +236,10 @@ def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | N
     yield from _table([*problem.names, "probability", ""], rows)
     if len(shown) < len(found.tallies):
         rest = max(1.0 - float(chances.sum()), 0.0)
-        some = f"the {len(shown)} most probable of {len(found.tallies)} tallies"
+        some = f"the {len(shown)} most probable of {counted(len(found.tallies), 'tally')}"
         yield f"{some}; the others have {rest:.2g} together; --limit 0 shows all"
+    if found.query.where is not None:
+        yield f"given {visible(found.query.where)}"
 
 
 def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) -> Iterator[str]:

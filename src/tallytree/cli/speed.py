@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tallytree.model.model import Model
-from tallytree.solving import plan, profile
+from tallytree.solving import distribution, plan, profile
 from tallytree.statistics.recipes import count
 
 _BYTES = 1 << 26  # large enough that the system allocates fresh memory each time
@@ -41,16 +42,39 @@ class Speed(NamedTuple):
         return f"at {self.operations / 1e9:.2g} Gop/s and {self.bytes / 1e9:.2g} GB/s as just measured"
 
 
+class SumSpeed(NamedTuple):
+    """Operations per second of sums in place of maxima: of the pass upwards, and of the one for marginals."""
+
+    upward: float
+    downward: float
+
+
 def measured() -> Speed:
     """Measure the speed: the best of a few small runs."""
     model = Model.chain(np.zeros((200, 8)), np.zeros((8, 8)))
     made: Any = plan(model, [count(state=1)])
     runs, writes = [], []
     for _ in range(_RUNS):
-        start = perf_counter()
-        profile(model, made.statistics, plan=made)
-        ran = perf_counter()
-        np.empty(_BYTES, dtype=np.uint8).fill(1)
-        runs.append(ran - start)
-        writes.append(perf_counter() - ran)
+        runs.append(_seconds(lambda: profile(model, made.statistics, plan=made)))
+        writes.append(_seconds(lambda: np.empty(_BYTES, dtype=np.uint8).fill(1)))
     return Speed(made.operations / min(runs), _BYTES / min(writes))
+
+
+def measured_sums(*, tallied: bool) -> SumSpeed:
+    """Measure the speed of sums; single numbers, as without tallies, take longer each than rows of them."""
+    model = Model.grid(np.zeros((9, 9, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
+    made: Any = plan(model, [count(state=1)] if tallied else [])
+    found = distribution(model, made.statistics, plan=made)
+    upward = _fastest(lambda: distribution(model, made.statistics, plan=made))
+    return SumSpeed(made.operations / upward, made.operations / _fastest(found.marginals))
+
+
+def _fastest(run: Callable[[], Any]) -> float:
+    """Return the seconds that the fastest of a few runs takes."""
+    return min(_seconds(run) for _ in range(_RUNS))
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    start = perf_counter()
+    run()
+    return perf_counter() - start

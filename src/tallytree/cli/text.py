@@ -40,21 +40,32 @@ def visible_lines(text: object) -> str:
     return "\n".join([first, *(line if line[:1] in ("", " ") else f"  {line}" for line in rest)])
 
 
-_WORDS = {
+_OPTIONS = {
+    "memory_limit": "--memory",
+    "operation_limit": "--operations",
+    "order": "--order",
+    "strategy": "--strategy",
+    "precision": "--precision",
+    "where": "--where",
+    "objective": "--objective",
+    "decimals": "--decimals",
+    "max_passes": "--passes",
+    "n_jobs": "--jobs",
+}
+"""The option for each parameter of the library. Messages write parameters as ``order=`` or ``order='sweep'``,
+or by their name alone if it cannot be mistaken for a word."""
+
+_PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=(?:'([\w-]+)')?|\b(\w+_\w+)\b")
+
+_PHRASES = {
     r"tallytree\.solve\(model, where=…\)": "tallytree solve --where",
     r"tallytree\.relax\(model, where=…\)": "tallytree relax",
     r"tallytree\.solve\b": "tallytree solve",
     r"use tallytree\.score_between, or an": "use an",
-    r"\bmemory_limit\b=?": "--memory",
-    r"\boperation_limit\b=?": "--operations",
-    r"\(order=\)": "(--order)",
     r"; a clique tree can also be passed": "",
-    r"strategy='auto'": "--strategy auto",
-    r"\bprecision='single'": "--precision single",
     r"\bfixed= or allowed=": "--fix",
     r"\bfixed\[(.+?)\] is": r"--fix: variable \1 is",
     r"remove where=, or use decode=BestDecoder\(\)": "remove --where, or --decode and --maximise",
-    r"\(where=\)": "(--where)",
     r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
     r"; or pass a loss from tallytree\.losses": "",
     r"; for precision alone, use losses\.Precision.*": "",
@@ -62,15 +73,14 @@ _WORDS = {
     r"such as HammingDistance, FBeta or ChunkFBeta": "such as hamming, f1 or chunk-f1",
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
+    r"(statistic nor a parameter; available are (?!none)[^;.]+)": r"\1; add one with --count NAME=STATE",
     r"available are none": "there are none; add one with --count NAME=STATE",
     r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
-    r"\bmax_passes\b": "--passes",
-    r"\bn_jobs\b": "--jobs",
     r"lower C\b": "lower --C",
     r"or c2\b": "or --c2",
     r"raise the tolerance": "raise --tolerance",
 }
-"""Maps the names of the library to those of the command line."""
+"""What the command line says differently: calls, operators, and advice that it does not have."""
 
 
 def in_options(text: str) -> str:
@@ -80,10 +90,22 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("Ask for less, or raise memory_limit=")
     'Ask for less, or raise --memory'
+    >>> in_options("the plan takes 3 operations, but operation_limit is 2; remove precision='single'")
+    'the plan takes 3 operations, but --operations is 2; remove --precision single'
     """
-    for words, option in _WORDS.items():
-        text = re.sub(words, option, text)
-    return text
+    for words, instead in _PHRASES.items():
+        text = re.sub(words, instead, text)
+    return _PARAMETER.sub(_as_option, text)
+
+
+def _as_option(match: re.Match[str]) -> str:
+    name, value, alone = match.groups()
+    if alone is not None:
+        return _OPTIONS.get(alone, alone)
+    if value is None:
+        value = "" if match.string[match.end() :][:1] not in ("'", '"') else " "
+        return f"{_OPTIONS[name]}{value}"
+    return f"{_OPTIONS[name]} {value}"
 
 
 def for_terminal(text: str, stream: TextIO) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -22,9 +22,16 @@ from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.planning.orders import Order
+from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formulas import Formula
+from tallytree.values import counted
 
 __all__ = ["page", "write_page"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 MOST_LABELS = 20_000_000
 """The maximum number of labels in a page, over all tallies; a page of about 20 MB."""
@@ -33,26 +40,32 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def write_page(
-    problem: ProblemFile,
+    problem: ProblemFile | Profile,
     path: PathLike,
     *,
+    objective: str | None = None,
+    where: str | Constraint | None = None,
+    parameters: Mapping[str, float | Parameter] | None = None,
     title: str = "tallytree explorer",
     memory_limit: float | None = None,
     operation_limit: float | None = MOST_OPERATIONS,
     order: Order | None = None,
 ) -> None:
-    """Write the page of a problem; the file appears only once it is complete.
+    """Write the page of a profile or a problem; the file appears only once it is complete.
 
     Parameters
     ----------
-    problem : ProblemFile
-        Its statistics become axes and ranges, its parameters become sliders.
+    problem : Profile or ProblemFile
+        Its statistics become axes and ranges, and the parameters of a problem become sliders.
     path : path
         The file to write. An existing file is replaced.
+    objective, where, parameters
+        For a profile, as for :class:`tallytree.io.ProblemFile`, which has its own: what the page starts
+        with, and the values that its sliders change.
     title : str
         The title of the page.
     memory_limit, operation_limit, order
-        As for :meth:`ProblemFile.plan`.
+        As for :meth:`ProblemFile.plan`, for a problem.
 
     Raises
     ------
@@ -60,18 +73,55 @@ def write_page(
         Every labelling is forbidden.
     BudgetError
         There are too many tallies for one page, or a limit is exceeded.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import tallytree as tt
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "ones.html"
+    >>> model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
+    >>> prof = tt.profile(model, [tt.count(state=1, name="ones")])
+    >>> tt.explorer.write_page(prof, file, objective="score - weight*ones", parameters={"weight": 1})
+    >>> file.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
+    if isinstance(problem, Profile):
+        asked = _problem_of(problem, objective, where, parameters)
+        write_atomically(path, [page(asked, problem, title=title)])
+        return
     if not isinstance(problem, ProblemFile):
         raise ModelError(
-            f"write_page needs a ProblemFile, got {type(problem).__name__}; "
-            "pass tallytree.io.ProblemFile(model, statistics)"
+            f"write_page needs a Profile or a ProblemFile, got {type(problem).__name__}; pass "
+            "tallytree.profile(model, statistics)"
         )
+    if objective is not None or where is not None or parameters is not None:
+        raise ModelError("a ProblemFile has its own objective, where and parameters; change them there")
     found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
     write_atomically(path, [page(problem, found, title=title)])
 
 
-def page(problem: ProblemFile, profile: Profile, *, title: str = "tallytree explorer") -> str:
-    """Return the page of a problem and its profile as text.
+def _problem_of(
+    profile: Profile,
+    objective: str | None,
+    where: str | Constraint | None,
+    parameters: Mapping[str, float | Parameter] | None,
+) -> ProblemFile:
+    """Return the problem of a profile."""
+    if not profile.reduction.trivial:
+        raise ModelError(
+            "this profile is of a reduction, whose statistics are not those of a model; the explorer needs "
+            "the profile of a model"
+        )
+    if profile.precision == "single":
+        raise ModelError("this profile has single precision, so its scores are bounds; remove precision=")
+    named = [s.named(name) for s, name in zip(profile.statistics, profile.names, strict=True)]
+    return ProblemFile(profile.model, named, objective, where=where, parameters=parameters)
+
+
+def page(
+    problem: ProblemFile | Profile, profile: Profile | None = None, *, title: str = "tallytree explorer"
+) -> str:
+    """Return the page of a profile, or of a problem and its profile, as text.
 
     Examples
     --------
@@ -82,13 +132,17 @@ def page(problem: ProblemFile, profile: Profile, *, title: str = "tallytree expl
     >>> text.startswith("<!doctype html>"), "http://" in text.replace("http://www.w3.org", "")
     (True, False)
     """
+    if isinstance(problem, Profile):
+        return page(_problem_of(problem, None, None, None), problem, title=title)
+    if profile is None:
+        profile = problem.profile()
     if not len(profile):
         raise InfeasibleError("every labelling is forbidden, so there is nothing to explore")
     labels = len(profile) * len(problem.model)
     if labels > MOST_LABELS:
         raise BudgetError(
-            f"{len(profile)} tallies of {len(problem.model)} variables are {labels} labels, but a page "
-            f"can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
+            f"{counted(len(profile), 'tally')} of {counted(len(problem.model), 'variable')} are {labels} "
+            f"labels, but a page can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
         )
     data = json.dumps(_data(problem, profile, title), allow_nan=False, separators=(",", ":"))
     parts = {name: _part(name) for name in ("style.css", "explorer.js")}

@@ -43,5 +43,10 @@ __all__ = [
     "write_wcsp",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 if not TYPE_CHECKING:  # type checkers only see the new names
     __getattr__ = renamed(__name__, {"Problem": "ProblemFile"})

@@ -26,7 +26,9 @@ def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = No
     path : path
         The file to write. An existing file is replaced.
     decimals : int, optional
-        The number of decimals of a score to keep; by default as many as needed, at most six.
+        The number of decimals of a score to keep; by default as many as needed, at most fifteen, and as many
+        as costs can have that doubles hold exactly. If scores are rounded by more than their own rounding, a
+        warning says by how much.
 
     Returns
     -------

@@ -19,6 +19,7 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.io.files import EXPANSION, no_text
 from tallytree.io.files import Source as Bytes
 from tallytree.planning.budget import default_memory_limit
+from tallytree.values import counted
 
 Row = tuple[str, ...]
 """The columns of a token."""
@@ -140,8 +141,8 @@ def plain_blocks(source: Source, *, comments: str | None = None, whole: bool = F
             width = len(columns) if width is None else width
             if len(columns) != width:
                 raise ModelError(
-                    f"line {number} of {name} has {len(columns)} columns, but earlier lines have {width}: "
-                    f"{_short(text.strip())}"
+                    f"line {number} of {name} has {counted(len(columns), 'column')}, but earlier lines "
+                    f"have {width}: {_short(text.strip())}"
                 )
             return columns
 
@@ -158,8 +159,8 @@ def conllu_blocks(source: Source, *, words_only: bool = True, whole: bool = Fals
             columns = tuple(text.split("\t"))
             if len(columns) != len(Token._fields):
                 raise ModelError(
-                    f"line {number} of {name} has {len(columns)} columns separated by tabs instead of 10: "
-                    f"{_short(text)}"
+                    f"line {number} of {name} has {counted(len(columns), 'column')} separated by tabs "
+                    f"instead of 10: {_short(text)}"
                 )
             if not _NUMBER.fullmatch(columns[0]):
                 raise ModelError(

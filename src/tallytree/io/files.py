@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.budget import default_memory_limit
@@ -25,7 +25,9 @@ EXPANSION = 64
 """Bytes of Python objects that a parser may create per byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
-_GZIP = b"\x1f\x8b"
+_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2"}
+"""The modules that unpack files that begin like this."""
+PACKED_SUFFIXES = (".gz", ".xz", ".bz2")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -49,22 +51,45 @@ def source(place: Readable, expansion: int = EXPANSION) -> Source:
 
 
 def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Source:
-    """Read a stream to its end, uncompressed if it is compressed by gzip.
+    """Read a stream to its end, uncompressed if it is compressed by gzip, xz or bzip2.
 
     Raises an error as soon as it is too long, compressed or not.
     """
     data = _read_all(stream, name, expansion)
-    if data.startswith(_GZIP):
+    if (packer := _packer(data)) is not None:
         try:
-            data = _read_all(gzip.GzipFile(fileobj=BytesIO(data)), name, expansion)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ModelError(f"{name} is compressed by gzip, but damaged: {error}") from None
-        if data.startswith(_GZIP):
-            raise ModelError(f"{name} is compressed by gzip more than once; decompress it with `gzip -d`")
+            data = _read_all(import_module(packer).open(BytesIO(data)), name, expansion)
+        except ImportError:
+            raise ModelError(f"{name} is compressed, but this Python has no module {packer}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise _damaged(name, packer, error) from None
+        except Exception as error:  # LZMAError, of a module that need not be there
+            if type(error).__name__ != "LZMAError":
+                raise
+            raise _damaged(name, packer, error) from None
+        if _packer(data) is not None:
+            raise ModelError(f"{name} is compressed by {_NAMES[packer]} more than once; decompress it first")
     return Source(name, data.removeprefix(BOM_UTF8))
 
 
-def _read_all(stream: BinaryIO | gzip.GzipFile, name: str, expansion: int) -> bytes:
+def _packer(data: bytes) -> str | None:
+    """Return the module that unpacks some bytes; None if they are not compressed."""
+    return next((module for start, module in _PACKED.items() if data.startswith(start)), None)
+
+
+def _damaged(name: str, packer: str, error: Exception) -> ModelError:
+    return ModelError(f"{name} is compressed by {_NAMES[packer]}, but damaged: {error}")
+
+
+_NAMES = {"gzip": "gzip", "lzma": "xz", "bz2": "bzip2"}
+
+
+def unpacked_name(path: str) -> str:
+    """Return a file name without the suffix of its compression."""
+    return next((path.removesuffix(end) for end in PACKED_SUFFIXES if path.endswith(end)), path)
+
+
+def _read_all(stream: Any, name: str, expansion: int) -> bytes:
     most = int(default_memory_limit() / expansion)
     chunks, length = [], 0
     while chunk := stream.read(_CHUNK):
@@ -97,7 +122,8 @@ def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Write next to a file under another name, then rename it, so that the change is atomic; links are kept.
 
-    Devices and pipes are written to directly, so that ``/dev/null`` is not replaced by a file.
+    If the name ends in ``.gz``, the content is compressed by gzip. Devices and pipes are written to directly,
+    so that ``/dev/null`` is not replaced by a file.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file:
@@ -107,7 +133,13 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with unfinished.open("xb") as file:
-            yield file
+            if target.name.endswith(".gz"):
+                with gzip.GzipFile(
+                    "", "wb", fileobj=file, mtime=0
+                ) as packed:  # no name, no time: the same bytes
+                    yield cast(BinaryIO, packed)
+            else:
+                yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)

@@ -6,6 +6,7 @@ With ``scale = 10**decimals``, a labelling of score ``F`` costs ``scale · (Σ m
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,15 @@ from tallytree.model.model import Model
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison
 from tallytree.statistics.statistic import Statistic, read_by
+from tallytree.values import counted
 
-LARGEST_COST = 2**60
-MOST_DECIMALS = 6
+LARGEST_COST = (2**63 - 1) // 18
+"""The largest cost of toulbar2, in 64 bits."""
+
+MOST_DECIMALS = 15
+_EXACT = 2**53  # up to here doubles represent all integers: costs are read back as they were written
+_ROUNDED = 1e-14  # the rounding of sums of scores, relative to their size
+_NOISE = 2e-15  # how far a score may be from its decimals, relative to its size
 
 
 class CostScale(NamedTuple):
@@ -58,26 +65,28 @@ class IntegerNetwork(NamedTuple):
 
 
 def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwork:
-    """Convert scores to costs with this many decimals; by default as many as needed, at most six."""
-    if problem.objective is not None and problem.objective.text.strip() != "score":
+    """Convert scores to costs with this many decimals; by default as many as needed, at most fifteen."""
+    if problem.objective is not None:
         raise ModelError(
             f"a cost function network can only maximise the score, but this problem has the objective "
             f"'{problem.objective.text}'; write a problem file instead"
         )
-    if decimals is None:
-        decimals = _decimals_of(problem.model)
-    if not 0 <= decimals <= 15:
-        raise ModelError(f"decimals must be 0 to 15, got {decimals}")
-    scale = 10.0**decimals
-    highs, costs = [], []
+    highs, exact = [], []
     for scope, table in each_factor(problem.model):
         high = float(table.max(initial=-np.inf))
         high = 0.0 if high == -np.inf else high
         highs.append(high)
-        costs.append((scope, np.rint((high - table) * scale)))
-    finite = sum(float(np.max(table, where=np.isfinite(table), initial=0.0)) for _, table in costs)
+        exact.append((scope, high - table))
+    if decimals is None:
+        decimals = _decimals_of(problem.model, _total(exact))
+    if not 0 <= decimals <= MOST_DECIMALS:
+        raise ModelError(f"decimals must be 0 to {MOST_DECIMALS}, got {decimals}")
+    scale = 10.0**decimals
+    costs = [(scope, np.rint(table * scale)) for scope, table in exact]
+    finite = _total(costs)
     if finite >= LARGEST_COST:
         raise ModelError(f"the costs add up to {finite:.3g}, too large for 64 bits; use fewer decimals")
+    _tell_rounding(exact, costs, decimals)
     top = int(finite) + 1
     tables = [(scope, np.where(np.isinf(table), top, table).astype(np.int64)) for scope, table in costs]
     constraint = problem.constraint
@@ -89,15 +98,39 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
     return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale), decimals)
 
 
-def _decimals_of(model: Model) -> int:
-    """Return the smallest number of decimals, up to six, at which nothing is rounded."""
+_Tables = list[tuple[tuple[int, ...], NDArray[np.float64]]]
+
+
+def _total(tables: _Tables) -> float:
+    """Return the largest sum of finite costs, one from each table."""
+    return sum(float(np.max(table, where=np.isfinite(table), initial=0.0)) for _, table in tables)
+
+
+def _decimals_of(model: Model, total: float) -> int:
+    """Return the smallest number of decimals at which nothing is rounded, or as many as doubles can hold."""
     scores = np.concatenate([block.tables.ravel() for block in model.blocks] or [np.zeros(1)])
     scores = scores[np.isfinite(scores)]
     for decimals in range(MOST_DECIMALS):
         scaled = scores * 10.0**decimals
-        if (np.abs(scaled - np.rint(scaled)) <= 1e-12 * np.maximum(1.0, np.abs(scaled))).all():
+        if (np.abs(scaled - np.rint(scaled)) <= _NOISE * np.abs(scaled)).all():
+            return decimals
+        if total * 10.0 ** (decimals + 1) >= _EXACT:
             return decimals
     return MOST_DECIMALS
+
+
+def _tell_rounding(exact: _Tables, costs: _Tables, decimals: int) -> None:
+    """Warn if costs differ from the scores by more than sums of scores are rounded anyway."""
+    scale, worst = 10.0**decimals, 0.0
+    for (_, table), (_, rounded) in zip(exact, costs, strict=True):
+        finite = np.isfinite(table)
+        worst = max(worst, float(np.abs(table[finite] - rounded[finite] / scale).max(initial=0.0)))
+    if worst > _ROUNDED * _total(exact):
+        warnings.warn(
+            f"scores are rounded to {counted(decimals, 'decimal')}, by up to {worst:.2g} each; the best "
+            "labelling of the file may be another one if scores are that close",
+            stacklevel=4,
+        )
 
 
 def _knapsacks(constraint: Constraint) -> list[Knapsack]:

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any, Literal, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.objective import Objective
+from tallytree.answers.objective import Objective, formula_objective, is_plain_score
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
+from tallytree.answers.tally_table import Where
 from tallytree.bounding import Question, answered, check_operations, price_of
 from tallytree.errors import ModelError
 from tallytree.io.problem_parts import Parameter, as_parameter, check_names
@@ -26,6 +24,7 @@ from tallytree.model.model import Model, checked_model
 from tallytree.planning.options import Options, PlanOptions, Strategy, read_options
 from tallytree.planning.orders import Order
 from tallytree.planning.plan import Plan
+from tallytree.planning.planner import plan_graph
 from tallytree.planning.precision import Precision
 from tallytree.planning.query import bind
 from tallytree.planning.search_price import SearchPrice
@@ -51,8 +50,8 @@ class ProblemFile:
     statistics : iterable of Statistic or Recipe
         The statistics to tally. Each needs a distinct name that is valid in formulas.
     objective : str or Formula, optional
-        The formula to maximise, in ``score``, statistics and parameters; the score by default. It must be
-        non-decreasing in the score.
+        The formula to maximise, in ``score``, statistics and parameters; the score by default, and
+        ``"score"`` is the same as none. It must be non-decreasing in the score.
     where : str, Formula or Constraint, optional
         The constraint to satisfy.
     parameters : mapping of str to number or Parameter, optional
@@ -95,7 +94,8 @@ class ProblemFile:
         self.statistics = bind(model, statistics)
         self.parameters = {name: as_parameter(name, given) for name, given in (parameters or {}).items()}
         check_names(self.names, self.parameters)
-        self.objective = None if objective is None else self._formula(objective, "objective")
+        formula = None if objective is None else self._formula(objective, "objective")
+        self.objective = None if formula is None or is_plain_score(formula) else formula
         self.where = None if where is None else self._formula(self._as_text(where), "where")
 
     # --- the parts ----------------------------------------------------------------------------------------
@@ -140,14 +140,9 @@ class ProblemFile:
 
     def function(self, statistics: Iterable[Statistic]) -> Objective | None:
         """Return the objective as a function of the score and the tallies of these statistics, in order."""
-        formula, names, values = self.objective, [s.name for s in statistics], self.values
-        if formula is None:
+        if self.objective is None:
             return None
-
-        def objective(score: NDArray[np.float64], *tallies: NDArray[np.int64]) -> NDArray[Any]:
-            return formula({**values, "score": score, **dict(zip(names, tallies, strict=True))})
-
-        return objective
+        return formula_objective(self.objective, [s.name for s in statistics], self.values)
 
     # --- the questions ------------------------------------------------------------------------------------
 
@@ -238,21 +233,33 @@ class ProblemFile:
     def distribution(
         self,
         *,
+        where: Where = None,
         memory_limit: float | None = None,
         operation_limit: float | None = MOST_OPERATIONS,
         order: Order | None = None,
     ) -> Distribution:
         """Compute the probability of every tally of all statistics under ``p(y) ∝ exp(score)``.
 
-        The objective and the constraint are ignored: probabilities are over all labellings.
+        The objective is ignored, and so is the constraint of the problem unless it is given again.
 
         Parameters
         ----------
+        where : Constraint or str, optional
+            What the probabilities are given, as for :func:`tallytree.distribution`; for example
+            ``problem.constraint``.
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        made = plan(self.model, self.statistics, memory_limit=memory_limit, order=order)
-        return distribution(self.model, self.statistics, plan=self._affordable(made, operation_limit))
+        made = self.distribution_plan(where=where, memory_limit=memory_limit, order=order)
+        check_operations(made, operation_limit)
+        return distribution(self.model, self.statistics, where=where, plan=made)
+
+    def distribution_plan(
+        self, *, where: Where = None, memory_limit: float | None = None, order: Order | None = None
+    ) -> Plan:
+        """Plan what :meth:`distribution` would run."""
+        options = PlanOptions(order, memory_limit, every_table=True)
+        return plan_graph(ask(self.model, self.statistics, where), options)
 
     def k_best(
         self,
@@ -338,8 +345,6 @@ class ProblemFile:
 
     def __repr__(self) -> str:
         parts = [repr(self.model), f"statistics=({', '.join(self.names)})"]
-        if self.objective is not None:
-            parts.append(f"objective={self.objective.text!r}")
-        if self.where is not None:
-            parts.append(f"where={self.where.text!r}")
+        formulas = {"objective": self.objective, "where": self.where}
+        parts += [f"{name}={formula.text!r}" for name, formula in formulas.items() if formula is not None]
         return f"ProblemFile({', '.join(parts)})"

@@ -225,7 +225,9 @@ def write_wcsp(problem: ProblemFile, path: PathLike, *, decimals: int | None = N
     path : path
         The file to write. An existing file is replaced.
     decimals : int, optional
-        The number of decimals of a score to keep; by default as many as needed, at most six.
+        The number of decimals of a score to keep; by default as many as needed, at most fifteen, and as many
+        as costs can have that doubles hold exactly. If scores are rounded by more than their own rounding, a
+        warning says by how much.
 
     Returns
     -------

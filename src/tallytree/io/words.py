@@ -36,11 +36,11 @@ class Words:
         self.at += 1
         return self.words[self.at - 1]
 
-    def whole(self, expected: str, low: int = 0, high: int = MOST_WHOLE) -> int:
+    def whole(self, expected: str, low: int = 0, high: int = MOST_WHOLE, hint: str = "") -> int:
         """Take an integer from ``low`` to ``high``, without a sign."""
         word = self.word(expected)
         if not (word.isdigit() and len(word) <= LONGEST_WHOLE and low <= int(word) <= high):
-            self.refuse(self.at - 1, expected)
+            self.refuse(self.at - 1, expected, hint)
         return int(word)
 
     def integer(self, expected: str, low: int = -MOST_INTEGER, high: int = MOST_INTEGER) -> int:
@@ -54,18 +54,19 @@ class Words:
     def length(self, things: str, each: int = 1) -> int:
         """Take a count of things, for each of which at least ``each`` words must follow."""
         high = max(self.left - 1, 0) // each
-        return self.whole(f"the number of {things}, at most {high} given the remaining words", 0, high)
+        cut = "; is it cut off?" if self.left and self.words[self.at].isdigit() else ""
+        return self.whole(f"the number of {things}, at most {high} by the length of the file", 0, high, cut)
 
     def finish(self) -> None:
         """Raise an error if words are left."""
         if self.left:
             self.refuse(self.at, "the end of the file")
 
-    def refuse(self, at: int, expected: str) -> NoReturn:
+    def refuse(self, at: int, expected: str, hint: str = "") -> NoReturn:
         """Raise the error for word number ``at``, which may be the end of the file."""
         got = "the end of the file" if at >= len(self.words) else _shown(self.words[at])
         line, column = self._position(at)
-        raise ModelError(f"{self.path}, line {line}, column {column}: expected {expected}, got {got}")
+        raise ModelError(f"{self.path}, line {line}, column {column}: expected {expected}, got {got}{hint}")
 
     @contextmanager
     def blamed(self, at: int) -> Iterator[None]:

@@ -41,7 +41,7 @@ def exclude(
     model: Model | Reduction,
     outputs: Iterable[Labelling],
     statistics: Iterable[Statistic | Recipe] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -122,7 +122,7 @@ def _outside(
     reduction: Reduction,
     outputs: Sequence[NDArray[Any]],
     statistics: Iterable[Statistic | Recipe],
-    objective: Objective | None,
+    objective: Objective | str | None,
     where: Where,
     options: Options,
 ) -> Solution:
@@ -141,7 +141,7 @@ def _outside(
     return Solution(found.value, found.score, tally, found.assignment, original, found.proof)
 
 
-def _none_left(count: int, where: Where, objective: Objective | None) -> str:
+def _none_left(count: int, where: Where, objective: Objective | str | None) -> str:
     constraint = "" if where is None else f" that satisfies '{where}'"
     refused = "" if objective is None else ", or the objective is -inf at all of them"
     return f"no labelling{constraint} is left outside the {count} excluded ones{refused}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Unpack, overload
 
-from tallytree.answers.objective import Objective
+from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
@@ -29,7 +29,7 @@ from tallytree.statistics.statistic import Recipe, Statistic
 def iter_best(
     model: Model | Reduction,
     statistics: Iterable[Statistic | Recipe] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -41,7 +41,7 @@ def iter_best(model: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]: ..
 def iter_best(
     model: Any,
     statistics: Iterable[Any] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -56,7 +56,7 @@ def iter_best(
         The factor graph; or a reduction, whose labellings are returned in terms of the original model.
     statistics : iterable of Statistic or Recipe
         The arguments of the objective after the score; they also appear in the tallies of the solutions.
-    objective : callable, optional
+    objective : callable or str, optional
         ``H(score, *tallies)``, as for :func:`solve`; the score by default. Labellings of value ``-inf`` are
         left out.
     where : Constraint or str, optional
@@ -99,7 +99,7 @@ def iter_best(
 def ranked(
     model: Any,
     statistics: Iterable[Any] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -133,7 +133,7 @@ def k_best(
     model: Model | Reduction,
     k: int | None = None,
     statistics: Iterable[Statistic | Recipe] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -146,7 +146,7 @@ def k_best(
     model: Any,
     k: int | None = None,
     statistics: Iterable[Any] = (),
-    objective: Objective | None = None,
+    objective: Objective | str | None = None,
     *,
     where: Where = None,
     fixed: Fixed | None = None,
@@ -180,11 +180,12 @@ def k_best(
     chosen = read_options(options, "k_best", single=False, one=True)
     try:
         query = ask(model, statistics, where, fixed, allowed)
-        if count is not None and objective is None and where is not None:
+        function = as_objective(objective, query.read)
+        if count is not None and function is None and where is not None:
             found = best_by_bounds(query, count, chosen)
             if found is not None:
                 return found
-        best = answered(query, chosen.with_every_table()).ranked(objective, keep=True)
+        best = answered(query, chosen.with_every_table()).ranked(function, keep=True)
     except InfeasibleError:
         return []
     return list(islice(best, count))

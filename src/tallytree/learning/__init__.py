@@ -125,6 +125,11 @@ __all__ = [
     "word_parts",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 if not TYPE_CHECKING:  # type checkers only see the new names
     __getattr__ = renamed(
         __name__,

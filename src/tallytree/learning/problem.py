@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tallytree.answers.distribution import generator_of
+from tallytree.answers.tally_probabilities import generator_of
 from tallytree.errors import ModelError
 from tallytree.learning.fingerprints import contents, fingerprint_of
 from tallytree.learning.inference import ModelTask, Task

@@ -61,3 +61,7 @@ __all__ = [
     "objective",
     "scaled",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

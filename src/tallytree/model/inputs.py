@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.pairs import check_scores, numeric
-from tallytree.values import digest, is_masked, owned, read_only
+from tallytree.values import counted, digest, is_masked, owned, read_only
 
 Scores = NDArray[np.float64]
 Names = tuple[str, ...]
@@ -146,7 +146,8 @@ def _common_names(names: Names, size: int, n: int | None) -> Names:
         )
     if n is not None and n != len(names):
         raise ModelError(
-            f"states has {len(names)} names, but each variable has {n} states; give one name per state"
+            f"states has {len(names)} names, but each variable has {counted(n, 'state')}; "
+            "give one name per state"
         )
     return _distinct(names, "states")
 
@@ -164,7 +165,7 @@ def variable_names(variables: Sequence[str], size: int) -> Names:
     """Check one name per variable."""
     names = _distinct(tuple(variables), "variables")
     if len(names) != size:
-        raise ModelError(f"variables has {len(names)} names, but the model has {size} variables")
+        raise ModelError(f"variables has {len(names)} names, but the model has {counted(size, 'variable')}")
     return names
 
 

@@ -116,7 +116,8 @@ class Model(Space):
         places = (len(sizes),) if shape is None else shape
         if prod(places) != len(sizes):
             raise ModelError(
-                f"shape {places} has {prod(places)} entries, but the model has {len(sizes)} variables"
+                f"shape {places} has {prod(places)} entries, but the model has "
+                f"{counted(len(sizes), 'variable')}"
             )
         return _made(sizes, parts, places, states, variables, n)
 

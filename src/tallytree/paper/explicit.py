@@ -38,7 +38,7 @@ from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import default_memory_limit, readable_bytes
 from tallytree.planning.query import bind
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, read_only, set_once
+from tallytree.values import Frozen, counted, read_only, set_once
 
 Eta = Callable[..., ArrayLike]
 Integers = NDArray[np.int64]
@@ -172,7 +172,8 @@ class ExplicitModel(Frozen):
         )
 
     def __repr__(self) -> str:
-        return f"ExplicitModel({len(self._sums)} auxiliary variables, {len(self.tallies)} tallies)"
+        variables = counted(len(self._sums), "auxiliary variable")
+        return f"ExplicitModel({variables}, {counted(len(self.tallies), 'tally')})"
 
 
 def explicit_model(

@@ -74,3 +74,7 @@ __all__ = [
     "write_treebank",
     "wrong_nodes",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

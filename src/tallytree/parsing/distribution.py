@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.algebra import LogSumExp
-from tallytree.answers.distribution import TallyProbabilities, draws, generator_of
 from tallytree.answers.tallies import Tally
+from tallytree.answers.tally_probabilities import TallyProbabilities, draws, generator_of
 from tallytree.errors import BudgetError, ModelError
 from tallytree.parsing.derivation import steps_tree
 from tallytree.parsing.expected import Expectations, expectations_of
@@ -80,11 +80,15 @@ class TreeDistribution(TallyProbabilities):
         return dict(zip(values.tolist(), sums.tolist(), strict=True))
 
     @overload
-    def sample(self, size: None = None, *, tally: Tally | None = None, rng: Any = None) -> Tree: ...
-    @overload
-    def sample(self, size: int, *, tally: Tally | None = None, rng: Any = None) -> list[Tree]: ...
     def sample(
-        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None
+        self, size: None = None, *, tally: Tally | None = None, rng: Any = None, **named: int
+    ) -> Tree: ...
+    @overload
+    def sample(
+        self, size: int, *, tally: Tally | None = None, rng: Any = None, **named: int
+    ) -> list[Tree]: ...
+    def sample(
+        self, size: int | None = None, *, tally: Tally | None = None, rng: Any = None, **named: int
     ) -> Tree | list[Tree]:
         """Draw exact samples, optionally given a tally.
 
@@ -97,6 +101,8 @@ class TreeDistribution(TallyProbabilities):
             statistic.
         rng : numpy Generator, int or None
             The random generator, or its seed.
+        **named : int
+            The tally by name: ``ms=1`` for ``tally={"ms": 1}``.
 
         Examples
         --------
@@ -108,13 +114,16 @@ class TreeDistribution(TallyProbabilities):
         Tree('(N (M (N a) (N a)) (N a))')
         """
         count, generator, run = draws(size), generator_of(rng), self._loaded()
-        rows = self._drawn_rows(count, tally, generator)
-        derived = run.sample(self._cells[rows], generator.random((count, run.choices)))
+        cells = self._drawn_cells(count, self._given((), named, tally), generator)
+        derived = run.sample(cells, generator.random((count, run.choices)))
         trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]
         return trees[0] if size is None else trees
 
-    def expectations(self, tally: Tally | None = None) -> Expectations:
+    def expectations(self, *values: Tally | None, tally: Tally | None = None, **named: int) -> Expectations:
         """Return expected counts of constituents, rules and tags, optionally given a tally.
+
+        The tally is given in order, by name, or whole as ``tally=``: a sequence, a mapping, or an integer if
+        there is one statistic.
 
         Raises
         ------
@@ -130,10 +139,11 @@ class TreeDistribution(TallyProbabilities):
         >>> found.expectations(tally=[0]).constituents[0, 2]  # M, N
         array([0. , 0.5])
         """
-        if tally is None:
+        row = self._given(values, named, tally)
+        if row is None:
             return self.gradient(self.probabilities)
         chosen = np.zeros(len(self.tallies))
-        chosen[self._row((tally,), {})] = 1.0
+        chosen[row] = 1.0
         return self.gradient(chosen)
 
     def gradient(self, weights: ArrayLike) -> Expectations:
@@ -162,7 +172,7 @@ class TreeDistribution(TallyProbabilities):
             )
         run = self._loaded()
         cells = np.zeros(len(run.values))
-        cells[self._cells] = np.asarray(weights, dtype=np.float64)
+        cells[self._cells] = self._spread(np.asarray(weights, dtype=np.float64))
         return _without_levels(run.expectations(cells), self.plan.compiled.levels)
 
     # --- inside -------------------------------------------------------------------------------------------

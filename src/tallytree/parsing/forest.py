@@ -30,7 +30,7 @@ from tallytree.planning.budget import default_memory_limit
 from tallytree.planning.charts import ChartLayout, spans
 from tallytree.running.charts import ChartMessages, Scores, StepCounts, run_chart
 from tallytree.trees import Tree
-from tallytree.values import is_masked, read_only
+from tallytree.values import counted, is_masked, read_only
 
 
 class Forest:
@@ -251,7 +251,7 @@ class Forest:
         self.__dict__.update(state, compiled=compiled(state["grammar"]))
 
     def __repr__(self) -> str:
-        return f"Forest({len(self.words)} words, {self.grammar!r})"
+        return f"Forest({counted(len(self.words), 'word')}, {self.grammar!r})"
 
 
 def _sentence(words: str | Sequence[str]) -> tuple[str, ...]:

@@ -27,9 +27,11 @@ from tallytree.planning.budget import listed, readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.charts import ChartLayout, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
+from tallytree.planning.plan import check_window
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart
+from tallytree.values import counted
 
 _MAX_PLUS = MaxPlus()
 
@@ -98,19 +100,17 @@ class TreePlan:
         """The grammar in the form for the chart."""
         return self.shape.compiled
 
-    def check(self, forest: Forest, statistics: Sequence[TreeStatistic]) -> None:
-        """Raise an error for a forest or statistics that this plan was not made for."""
-        if self.window:
-            raise ModelError(
-                "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
-                "profile; make one with tallytree.plan(forest, statistics), without where="
-            )
+    def check(
+        self, forest: Forest, statistics: Sequence[TreeStatistic], window: Window | None = None
+    ) -> None:
+        """Raise an error for a forest, statistics or a window that this plan was not made for."""
+        check_window(self.window, window or {})
         same = (self.compiled.grammar, self.shape.words) == (forest.grammar, len(forest))
         if not same or self.statistics != tuple(statistics):
             names = listed(tuple(s.name for s in self.statistics))
             raise ModelError(
-                f"this plan was made for a sentence of {self.shape.words} words and {names}, or for another "
-                "grammar; make one with tallytree.plan(forest, statistics)"
+                f"this plan was made for a sentence of {counted(self.shape.words, 'word')} and {names}, or "
+                "for another grammar; make one with tallytree.plan(forest, statistics)"
             )
         live = live_items(self.shape, self.compiled.levelled(forest.scores), self.limit).live
         if np.any(live & ~self.live.live):
@@ -199,11 +199,12 @@ class TreePlan:
     def __str__(self) -> str:
         layout, costliest = self.layout, self.layout.costliest
         spans = self.shape.shifts.shape[1]
+        names = listed(tuple(s.name for s in self.statistics))
         lines = [
-            f"plan for {self.shape.words} words and {listed(tuple(s.name for s in self.statistics))}",
+            f"plan for {counted(self.shape.words, 'word')} and {names}",
             f"  {self.shape.symbols:,} symbols, {self.items:,} items over {spans:,} spans, "
             f"tallies R = {self.tallies:,}",
-            f"  {len(self.steps):,} steps, {readable_count(self.operations)} add-max operations, "
+            f"  {counted(len(self.steps), 'step')}, {readable_count(self.operations)} add-max operations, "
             f"{readable_bytes(self.peak_bytes)}",
         ]
         if layout.pruned:
@@ -211,8 +212,8 @@ class TreePlan:
         if costliest >= 0:
             states, tallies = layout.table(costliest)
             lines.append(
-                f"  costliest step: {self.steps[costliest]}: {states:,} states x {tallies:,} tallies, "
-                f"{layout.share(costliest):.0%} of the operations"
+                f"  costliest step: {self.steps[costliest]}: {counted(states, 'state')} x "
+                f"{counted(tallies, 'tally')}, {layout.share(costliest):.0%} of the operations"
             )
         return "\n".join(lines)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
+from tallytree.values import counted
 
 WIDE = (
     "Use a better elimination order (order=); for wide graphs, a branch-and-bound solver such as toulbar2 is "
@@ -131,7 +132,7 @@ def readable_count(number: float) -> str:
 def listed(names: tuple[str, ...]) -> str:
     """Return the number of statistics, and their names."""
     shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    return f"{len(names)} statistic{'' if len(names) == 1 else 's'}" + (f" ({shown})" if names else "")
+    return f"{counted(len(names), 'statistic')} ({shown})" if names else "no statistics"
 
 
 LARGE = 5e7

@@ -6,7 +6,9 @@ All functions (:func:`solve`, :func:`profile`, …) take the same keyword argume
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
@@ -154,8 +156,8 @@ def read_options(
     RunOptions(backend='native', threads=2, every_table=False)
     >>> read_options({"memory": 1e6}, "solve")
     Traceback (most recent call last):
-    TypeError: solve() got an unexpected keyword argument 'memory'; its options are order, memory_limit,
-    layout, backend, threads, precision
+    TypeError: solve() got an unexpected keyword argument 'memory'; did you mean 'memory_limit'? Its options
+    are order, memory_limit, layout, backend, threads, precision
     """
     if not keywords:
         return _DEFAULTS
@@ -163,10 +165,7 @@ def read_options(
     known = (*(_ALL if single else _DOUBLE_ONLY), *(_OF_ONE if one else ()))
     for name, value in given.items():
         if name not in known:
-            options = ", ".join(known)
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}; its options are {options}"
-            )
+            raise _unexpected(name, function, known)
         if name in _CHOICES:
             _check_choice(name, value)
     if isinstance(given.get("order"), (list, np.ndarray)):  # a plan keeps it
@@ -174,6 +173,24 @@ def read_options(
     strategy, most = given.pop("strategy", "auto"), _operation_limit(given.pop("operation_limit", None))
     run = RunOptions(given.pop("backend", "native"), given.pop("threads", None))
     return Options(PlanOptions(**given), run, strategy, most)
+
+
+def _unexpected(name: str, function: str, known: Sequence[str]) -> TypeError:
+    """Return the error for a keyword that is neither an option nor a parameter of the function."""
+    near = get_close_matches(name, (*_parameters(function), *known), n=1)
+    hint = f"did you mean {near[0]!r}? Its" if near else "its"
+    return TypeError(
+        f"{function}() got an unexpected keyword argument {name!r}; {hint} options are {', '.join(known)}"
+    )
+
+
+def _parameters(function: str) -> tuple[str, ...]:
+    """Return the parameters of the function of this name that is being called."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_name != function:
+        frame = frame.f_back
+    code = frame.f_code
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code.co_name == function else ()
 
 
 def _operation_limit(given: Any) -> float | None:

@@ -129,8 +129,9 @@ class Plan:
         else:
             text = f"the plan needs up to about {readable_bytes(max(least, estimate) + beside)}, {over}"
         if estimate:
-            size = f"{readable_count(states)} state{'' if states == 1 else 's'}"
-            tallied = f" x up to {readable_count(tallies)} tallies" if self.statistics else ""
+            size = counted(states, "state", readable_count(states))
+            most = counted(tallies, "tally", readable_count(tallies))
+            tallied = f" x up to {most}" if self.statistics else ""
             scope = counted(len(self.skeleton.step(step)[1]), "variable")
             text += f"; its largest table is over {scope}: {size}{tallied}"
         return BudgetError(f"{text}. {advice(len(self.statistics))}")
@@ -269,13 +270,9 @@ class Plan:
             return None
         return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
 
-    def check(self, model: Model, statistics: Sequence[Statistic]) -> None:
-        """Raise an error for a model or statistics that this plan was not made for."""
-        if self.window:
-            raise ModelError(
-                "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
-                "profile; make one with tallytree.plan(model, statistics), without where="
-            )
+    def check(self, model: Model, statistics: Sequence[Statistic], window: Window | None = None) -> None:
+        """Raise an error for a model, statistics or a window that this plan was not made for."""
+        check_window(self.window, window or {})
         if (self._shape.key, self.statistics) != (model.key, tuple(statistics)):
             raise ModelError(
                 "this plan was made for a model of another shape or for other statistics "
@@ -318,9 +315,25 @@ def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -
     least = native.least_plan_bytes(variables, factors, steps - variables) + options.beside
     if least > options.limit:
         raise BudgetError(
-            f"the plan needs at least {readable_bytes(least)} for the program of {variables:,} variables "
-            f"alone, but the limit is {readable_bytes(options.limit)}; raise memory_limit="
+            f"the plan needs at least {readable_bytes(least)} for the program of "
+            f"{counted(variables, 'variable')} alone, but the limit is "
+            f"{readable_bytes(options.limit)}; raise memory_limit="
         )
+
+
+def check_window(planned: Window, wanted: Window) -> None:
+    """Raise an error if a plan leaves out tallies that are needed, or keeps those that are not."""
+    if planned == wanted:
+        return
+    if wanted:
+        raise ModelError(
+            "this plan was made for another constraint, or for none; make one with tallytree.plan(model, "
+            "statistics, where=…)"
+        )
+    raise ModelError(
+        "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
+        "profile; make one with tallytree.plan(model, statistics), without where="
+    )
 
 
 def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tallytree import html
 from tallytree.planning.budget import listed, readable_bytes, readable_count
 from tallytree.planning.program import step_at
+from tallytree.values import counted
 
 if TYPE_CHECKING:
     from tallytree.planning.plan import Plan
@@ -16,9 +17,10 @@ def printed(plan: Plan) -> str:
     """Return the cost of a plan as text."""
     single = ", single precision" if plan.precision == "single" else ""
     lines = [
-        f"plan for {plan.skeleton.variables} variables and {listed(plan.names)}",
+        f"plan for {counted(plan.skeleton.variables, 'variable')} and {listed(plan.names)}",
         f"  width τ = {plan.width}, degree ν = {plan.degree}, tallies R = {plan.tallies:,} ({plan.mode})",
-        f"  {plan.skeleton.step_count:,} steps, {readable_count(plan.operations)} add-max operations",
+        f"  {counted(plan.skeleton.step_count, 'step')}, "
+        f"{counted(plan.operations, 'add-max operation', readable_count(plan.operations))}",
         f"  {_memory('at the peak (limit', plan)}{single}; decoding keeps {plan.kept}",
     ]
     if plan.layout.unrolled_bytes:
@@ -28,7 +30,7 @@ def printed(plan: Plan) -> str:
         lines.append("  the constraint makes it fit: all tallies would exceed the limit")
     elif plan.pruned:
         total = plan.pruned + int(plan.tables[:, 2].sum())
-        lines.append(f"  the constraint rules out {plan.pruned:,} of {total:,} tallies in all tables")
+        lines.append(f"  the constraint rules out {plan.pruned:,} of {counted(total, 'tally')} in all tables")
     if plan.layout.costliest >= 0:
         lines.append(f"  costliest step: {_costliest(plan)}")
     if plan.search is not None:
@@ -45,7 +47,7 @@ def _costliest(plan: Plan) -> str:
     share = plan.layout.step_operations[costliest] / max(plan.operations, 1)
     states, _, tallies = plan.tables[costliest][:3].tolist()
     step = step_at(plan.skeleton, costliest)
-    return f"{step}: {states:,} states x {tallies:,} tallies, {share:.0%} of the operations"
+    return f"{step}: {counted(states, 'state')} x {counted(tallies, 'tally')}, {share:.0%} of the operations"
 
 
 def shown(plan: Plan) -> str:
@@ -64,4 +66,4 @@ def shown(plan: Plan) -> str:
     rows.append(("precision", plan.precision))
     if plan.search is not None:
         rows.append(("single answer by bounds", str(plan.search)))
-    return html.described(f"Plan for {len(plan.order)} variables and {listed(plan.names)}", rows)
+    return html.described(f"Plan for {counted(len(plan.order), 'variable')} and {listed(plan.names)}", rows)

@@ -18,6 +18,7 @@ from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window
 from tallytree.planning.orders import Check, Order, drafted, skeleton
 from tallytree.statistics.statistic import Statistic
+from tallytree.values import counted
 
 MOST_STATISTICS = 3
 SLOWER = 10
@@ -96,7 +97,7 @@ class SearchPrice(NamedTuple):
     def _words(self) -> str:
         return (
             f"about {self.passes} plain passes of {readable_count(self.pass_operations)} operations and "
-            f"{readable_count(self.cells)} cells, {readable_bytes(self.peak_bytes)}"
+            f"{counted(self.cells, 'cell', readable_count(self.cells))}, {readable_bytes(self.peak_bytes)}"
         )
 
     def __str__(self) -> str:

@@ -20,3 +20,7 @@ __all__ = [
     "tree_picture",
     "trees_side_by_side",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

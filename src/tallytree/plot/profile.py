@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
@@ -23,7 +23,11 @@ _STAR, _LETTERS = 14.0, 9.0  # points
 
 
 def profile_curve(
-    profile: Profile, objective: Objective | None = None, *, where: Where = None, ax: Axes | None = None
+    profile: Profile,
+    objective: Objective | str | None = None,
+    *,
+    where: Where = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the best score, or value, of every tally; tallies that are ruled out are pale.
 
@@ -31,7 +35,7 @@ def profile_curve(
     ----------
     profile : Profile
         A profile of one statistic is drawn as a curve, one of two as a heat map.
-    objective : callable, optional
+    objective : callable or str, optional
         As for :meth:`Profile.best`: its values are plotted instead of the scores.
     where : Constraint, optional
         The tallies that satisfy it are highlighted, and the best of them is marked.
@@ -82,10 +86,11 @@ def _title(profile: Profile, where: Where, any_allowed: bool) -> str:
     return f"{shown}: no tally satisfies it" if shown else "the objective is -inf for every tally"
 
 
-def _values(profile: Profile, objective: Objective | None) -> NDArray[np.float64]:
-    if objective is None:
+def _values(profile: Profile, objective: Objective | str | None) -> NDArray[np.float64]:
+    function = as_objective(objective, profile.statistics)
+    if function is None:
         return profile.scores
-    return evaluate_objective(objective, profile.scores, profile.tallies, profile.names)
+    return evaluate_objective(function, profile.scores, profile.tallies, profile.names)
 
 
 def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:

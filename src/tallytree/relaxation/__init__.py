@@ -33,6 +33,10 @@ from tallytree.statistics.statistic import Recipe, Statistic, read_by
 __all__ = ["Relaxation", "relax"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def relax(
     model: Model,
     statistics: Iterable[Statistic | Recipe] = (),

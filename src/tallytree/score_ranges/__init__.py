@@ -38,6 +38,10 @@ from tallytree.score_ranges.window import BoundedSolution, Window
 __all__ = ["BoundedSolution", "SufficientStatistics", "score_between", "sufficient_statistics"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def score_between(
     model: Model,
     low: float,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
+from tallytree.values import counted
 
 
 class Domain(Protocol):
@@ -65,4 +66,5 @@ def check_grid(what: str, got: tuple[int, ...] | None, whole: str, expected: tup
 
 def _sizes(cardinalities: NDArray[np.int32]) -> str:
     head = ", ".join(map(str, cardinalities[:8].tolist()))
-    return f"{len(cardinalities)} variables of ({head}{', …' if len(cardinalities) > 8 else ''}) states"
+    more = ", …" if len(cardinalities) > 8 else ""
+    return f"{counted(len(cardinalities), 'variable')} of ({head}{more}) states"

@@ -45,3 +45,7 @@ __all__ = [
     "score_tolerance",
     "tally_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree import losses
-from tallytree.answers.distribution import generator_of
+from tallytree.answers.tally_probabilities import generator_of
 from tallytree.model.model import Model
 from tallytree.statistics.statistic import Statistic
 from tallytree.testing.enumeration import factors_of

@@ -41,3 +41,7 @@ __all__ = [
     "TopK",
     "check_replays",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

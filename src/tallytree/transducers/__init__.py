@@ -25,3 +25,7 @@ __all__ = [
     "valid_bio",
     "valid_bioes",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,6 +19,7 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.model.inputs import suggestion
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed
+from tallytree.values import counted
 
 MOST_STATES = 20_000
 """The maximum number of states of an automaton."""
@@ -113,7 +114,7 @@ class Automaton(Machine):
                 )
 
     def __repr__(self) -> str:
-        return f"Automaton({len(self.moves)} states over {', '.join(self.labels)})"
+        return f"Automaton({counted(len(self.moves), 'state')} over {', '.join(self.labels)})"
 
 
 @dataclass

@@ -15,6 +15,7 @@ from tallytree.transducers.chunks import ValidChunks
 from tallytree.transducers.encodings import EncodingName, alphabets_of, transduced
 from tallytree.transducers.machine import Complement, Machine
 from tallytree.transducers.patterns import compiled
+from tallytree.values import counted
 
 
 @final
@@ -35,7 +36,7 @@ class Regular(Reducing):
             return transduced(reduction, self.machine)
         except InfeasibleError:
             size = len(reduction.original)
-            raise InfeasibleError(f"no labelling of {size} variables satisfies '{self}'") from None
+            raise InfeasibleError(f"no labelling of {counted(size, 'variable')} satisfies '{self}'") from None
 
     def accepts(self, labels: Iterable[Hashable]) -> bool:
         """Whether a sequence of labels is accepted."""

@@ -32,7 +32,7 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
-from tallytree.values import Once
+from tallytree.values import Once, counted
 
 EncodingName = Literal["pairs", "split"]
 Integers = NDArray[np.int64]
@@ -59,7 +59,9 @@ def transduced(
     trellis = machine.trellis(alphabets)
     layers = [] if trellis is None else _read(trellis, reduction)
     if trellis is None or not all((layer.moves >= 0).any() for layer in layers):
-        raise InfeasibleError(f"no labelling of {len(original)} variables is accepted by {machine!r}")
+        raise InfeasibleError(
+            f"no labelling of {counted(len(original), 'variable')} is accepted by {machine!r}"
+        )
     chosen = _chosen(reduction, layers, trellis.final, encoding)
     limit = default_memory_limit() if memory_limit is None else memory_limit
     if 8 * chosen.entries > limit:

@@ -25,7 +25,7 @@ from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget
 from tallytree.planning.options import Options, PlanOptions
-from tallytree.values import read_only
+from tallytree.values import counted, read_only
 
 _PART_BYTES = 4_500  # of a loss on a model and its answer in CPython, besides arrays
 
@@ -66,7 +66,7 @@ class CorpusSolution:
     def __repr__(self) -> str:
         return (
             f"CorpusSolution(value={self.value:.6g}, loss={self.loss:.6g}, score={self.score:.6g}, "
-            f"tally={self.tally}, {len(self.solutions)} labellings)"
+            f"tally={self.tally}, {counted(len(self.solutions), 'labelling')})"
         )
 
 

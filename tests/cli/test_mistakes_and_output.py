@@ -1,0 +1,123 @@
+"""Options of other commands, infinities in JSON, and long lines."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run, said
+
+import tallytree as tt
+from tallytree.cli.exits import Exit
+from tallytree.io import ProblemFile, write_problem, write_uai
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("solve", "week.uai", "--given", "wet=2"),
+            "--given is an option of plan, distribution, marginals and sample",
+        ),
+        (("solve", "--limit=3", "week.uai"), "--limit is an option of profile and distribution"),
+        (("solve", "week.uai", "-n", "3"), "-n is an option of sample"),
+        (
+            ("solve", "week.uai", "--givn", "a=1"),
+            "did you mean --given, an option of plan, distribution, marginals and sample?",
+        ),
+        (("sample", "week.uai", "--gven", "a=1"), "did you mean --given?"),
+    ],
+)
+def test_options_of_other_commands(files, capsys, arguments, says):
+    with pytest.raises(SystemExit) as stopped:
+        run(*arguments)
+    assert stopped.value.code == Exit.USAGE
+    assert capsys.readouterr().err.rstrip().endswith(says)
+
+
+def test_infinities_are_null_in_json(files, capsys):
+    forbids = ("--objective", "where(wet <= 3, score, -inf)")
+    values = json.loads(said(capsys, "profile", "week.json", *forbids, "--json"))["values"]
+    assert [value is None for value in values] == [False] * 4 + [True] * 4
+    even = tt.Statistic([((v,), [0, 2]) for v in range(12)], name="even")
+    write_problem(ProblemFile(tt.Model([2] * 12), [even], where="even == 3"), "odd.json")
+    found = json.loads(said(capsys, "relax", "odd.json", "--json"))
+    assert found["solution"] is None
+    assert found["gap"] is None
+
+
+def test_long_labellings(files, capsys, monkeypatch):
+    """One line in a file; wrapped to COLUMNS where it is set, and to the terminal."""
+    write_uai(tt.Model.chain(np.zeros((228, 2)), np.eye(2)), "long.uai")
+    monkeypatch.delenv("COLUMNS")
+    lines = said(capsys, "solve", "long.uai").splitlines()
+    assert [len(line.split()) for line in lines[-2:]] == [228, 228]
+    monkeypatch.setenv("COLUMNS", "60")
+    wrapped = said(capsys, "solve", "long.uai").splitlines()
+    assert max(map(len, wrapped)) <= 60
+    assert " ".join(wrapped[3::3]).split() == lines[-1].split()
+    rows = said(capsys, "k-best", "long.uai", "-k", "2").splitlines()
+    assert len(rows[1].split()) == 230  # rows are only cut on a terminal
+
+
+@pytest.mark.parametrize(("module", "suffix"), [("lzma", "xz"), ("bz2", "bz2"), ("gzip", "gz")])
+def test_compressed_as_toulbar2_reads_them(files, capsys, module, suffix):
+    packer = pytest.importorskip(module)
+    expected = said(capsys, "solve", "two.cfn")
+    data = packer.compress(Path("two.cfn").read_bytes())
+    Path(f"two.cfn.{suffix}").write_bytes(data)
+    assert said(capsys, "solve", f"two.cfn.{suffix}") == expected
+    name = {"bz2": "bzip2", "lzma": "xz"}.get(module, module)
+    for wrong in (data[:-8], data[:9] + bytes(10) + data[19:]):
+        Path(f"cut.cfn.{suffix}").write_bytes(wrong)
+        assert run("solve", f"cut.cfn.{suffix}") == Exit.MALFORMED
+        assert f"cut.cfn.{suffix} is compressed by {name}, but damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("solve", "week.uai", "two.cfn"), "unrecognized arguments: two.cfn; tallytree solve takes file"),
+        (("solve", "week.uai", "--order", "sweeep"), "got 'sweeep'; did you mean sweep?"),
+    ],
+)
+def test_usage(files, capsys, arguments, says):
+    with pytest.raises(SystemExit):
+        run(*arguments)
+    assert capsys.readouterr().err.rstrip().endswith(says)
+
+
+def test_what_to_do_next(files, capsys):
+    Path("junk").write_text("junk")
+    Path("cut.uai").write_text("MARKOV 225 2 2")
+    for arguments, says in [
+        (
+            ("solve", "junk"),
+            "got the end of the file (read as wcsp, by its content; --format sets another format)",
+        ),
+        (("solve", "cut.uai"), "at most 2 by the length of the file, got '225'; is it cut off?"),
+        (
+            ("solve", "week.uai", "--objective", "score - ones"),
+            "available are score; add one with --count NAME=STATE",
+        ),
+        (("solve", "week.uai", "--objective=-score"), "the objective decreases in the score: it is"),
+    ]:
+        assert run(*arguments) == Exit.MALFORMED
+        assert says in capsys.readouterr().err
+    said(capsys, "solve", "week.uai", "--memory", "2 G")
+    write_uai(tt.Model.grid(np.zeros((30, 30, 2)), np.eye(2), np.eye(2)), "wide.uai")
+    assert run("profile", "wide.uai", "--count", "ones=1", "--memory", "2G") == Exit.BUDGET
+    err = capsys.readouterr().err
+    assert (
+        "The graph is too wide even without statistics. Use a better elimination order (--order); for wide "
+        in err
+    )
+
+
+def test_names_that_a_format_does_not_have(files, capsys):
+    for kind in ("uai", "wcsp"):
+        run("convert", "two.cfn", f"plain.{kind}")
+        assert f"{kind} files have no names; variables and states become numbers" in capsys.readouterr().err
+    for source, target in (("two.cfn", "a.json"), ("two.cfn", "a.cfn"), ("week.uai", "a.wcsp")):
+        run("convert", source, target)
+        assert "names" not in capsys.readouterr().err

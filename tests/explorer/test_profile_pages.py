@@ -1,0 +1,41 @@
+"""Pages of profiles, without a problem file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.explorer import page, write_page
+from tallytree.io import ProblemFile
+
+
+def test_from_a_profile(tmp_path: Path):
+    """The same page as from a problem, without one."""
+    model = tt.Model.chain(np.array([[0.0, 1], [0, 2], [0, -4]]), np.eye(2))
+    ones = tt.count(model, state=1, name="ones")
+    found = tt.profile(model, [ones])
+    weighted = {"objective": "score - weight*ones", "parameters": {"weight": 1.5}}
+    for asked in ({}, {"where": "ones >= 1"}, {"where": ones <= 2}, weighted):
+        problem = ProblemFile(model, [ones], **asked)
+        tt.explorer.write_page(found, tmp_path / "a.html", title="ones", **asked)
+        tt.explorer.write_page(problem, tmp_path / "b.html", title="ones")
+        assert (tmp_path / "a.html").read_text("utf-8") == (tmp_path / "b.html").read_text("utf-8")
+    assert page(found) == page(ProblemFile(model, [ones])) == page(ProblemFile(model, [ones]), found)
+    twice = tt.profile(model, [tt.count(state=1), tt.count(state=1, variables=[0])])
+    assert f'"statistics":{json.dumps(twice.names, separators=(",", ":"))}' in page(twice)
+
+
+def test_what_the_explorer_does_not_show(tmp_path: Path):
+    model = tt.Model.chain(np.zeros((4, 2)), np.eye(2), states=["a", "b"])
+    file = tmp_path / "page.html"
+    with pytest.raises(tt.ModelError, match=r"got Model; pass tallytree.profile\(model, statistics\)"):
+        write_page(model, file)
+    with pytest.raises(tt.ModelError, match="has its own objective"):
+        write_page(ProblemFile(model), file, where="ones >= 1")
+    with pytest.raises(tt.ModelError, match="of a reduction"):
+        write_page(tt.profile(tt.transduce(model, tt.regular("a .* b"))), file)
+    with pytest.raises(tt.ModelError, match="single precision"):
+        write_page(tt.profile(model, [tt.count(state=1)], precision="single"), file)
+    assert not file.exists()
