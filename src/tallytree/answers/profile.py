@@ -35,7 +35,6 @@ from tallytree.running.engine import InOrder
 from tallytree.running.graphs import GraphMessages, in_order, pass_downward, pass_upward
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
-from tallytree.values import counted
 
 _DEFAULTS = RunOptions()
 

@@ -18,7 +18,7 @@ from tallytree import html
 from tallytree.answers.root_table import RootTable
 from tallytree.answers.tallies import Tally, row_of, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.values import counted, read_only
+from tallytree.values import read_only
 
 _ROUNDED = 1e-9  # how far sums of probabilities are from 1 for scores of ordinary size
 
