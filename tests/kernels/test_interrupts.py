@@ -45,7 +45,8 @@ WORK = {
     """,
     "planning": """
         model = tt.Model.chain(rng.normal(size=(200, 6)), rng.normal(size=(6, 6)))
-        work = lambda: tt.plan(model, [tt.count(model, state=s) for s in range(4)], memory_limit=4e9)
+        sums = [tt.node_statistic(rng.integers(0, 3, size=(200, 6))) for _ in range(4)]
+        work = lambda: tt.plan(model, sums, memory_limit=4e9)
     """,
     "cells": """
         model = tt.Model.chain(rng.normal(size=(4000, 60)), rng.normal(size=(60, 60)))
