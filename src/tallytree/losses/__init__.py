@@ -10,7 +10,7 @@ from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta, chunks_of
 from tallytree.losses.corpus import CorpusSolution
-from tallytree.losses.names import LOSS_NAMES, as_loss, base_name
+from tallytree.losses.names import LOSS_NAMES, as_loss
 from tallytree.losses.nodes import (
     FalsePositives,
     FBeta,
@@ -56,7 +56,6 @@ __all__ = [
     "WeightedHamming",
     "ZeroOne",
     "as_loss",
-    "base_name",
     "chunks_of",
     "objective",
     "scaled",
