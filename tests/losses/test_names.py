@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.losses import LOSS_NAMES, ChunkFBeta, FBeta, HammingDistance, RougeL, as_loss, base_name
+from tallytree.losses import LOSS_NAMES, ChunkFBeta, FBeta, HammingDistance, RougeL, as_loss
+from tallytree.losses.names import base_name
 
 
 def test_every_name_is_listed():
