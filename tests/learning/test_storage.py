@@ -47,6 +47,17 @@ def test_estimators_survive_pickles_and_files(svm, tmp_path):
         assert (other.gap_, other.history_) == (svm.gap_, svm.history_)
 
 
+@pytest.mark.parametrize("name", ["svm.gz", "svm.npz.xz", "svm.bz2"])
+def test_the_name_of_a_file_may_be_any(tmp_path, name):
+    words, y = sentences(4)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(tolerance=0.5, checkpoint=tmp_path / f"at-{name}").fit(X, y)
+    save(svm.set_params(checkpoint=None), tmp_path / name)
+    assert load(tmp_path / name).weights_.tobytes() == svm.weights_.tobytes()
+    again = SequenceSVM(tolerance=0.5, checkpoint=tmp_path / f"at-{name}").fit(X, y)
+    assert again.weights_.tobytes() == svm.weights_.tobytes()
+
+
 def test_graphs_survive_files_too(tmp_path):
     graph = Graph(np.array([[1.0, 1.0], [-1.0, 1.0]]), [[0, 1]])
     svm = GraphSVM(C=10.0).fit([graph], [["on", "off"]])
