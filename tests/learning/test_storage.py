@@ -79,6 +79,18 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_parameters_that_cannot_be_read_back_are_not_written(tmp_path):
+    words, y = sentences(4)
+    svm = SequenceSVM(tolerance=0.5, max_passes=1000).fit([strings(s) for s in words], y)
+    save(svm, tmp_path / "svm.npz")
+    before = (tmp_path / "svm.npz").read_bytes()
+    for wrong in ({"max_passes": 1e3}, {"tolerance": -1.0}, {"C": -1.0}, {"loss": "nothing"}):
+        changed = pickle.loads(pickle.dumps(svm)).set_params(**wrong)
+        with pytest.raises(tt.ModelError, match=r"(max_passes|tolerance|C) must be|unknown loss"):
+            save(changed, tmp_path / "svm.npz")
+    assert (tmp_path / "svm.npz").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("header", "text"),
     [
