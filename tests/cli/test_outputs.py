@@ -1,7 +1,9 @@
 """Commands that write files: convert, explore."""
 
+import bz2
 import gzip
 import json
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from command_line import run, said
 import tallytree as tt
 from tallytree.cli.exits import Exit
 from tallytree.io import ProblemFile, Source, read_cfn, read_problem, write_cfn, write_uai
+from tallytree.io.files import read_stream
 
 
 def test_convert(files, capsys):
@@ -84,6 +87,21 @@ def test_compressed_output(files, capsys, kind):
     found = [json.loads(said(capsys, "solve", name, "--json")) for name in ("week.uai", f"packed.{kind}.gz")]
     assert found[0]["assignment"] == found[1]["assignment"]
     assert not list(Path.cwd().glob(".*.tmp"))
+
+
+@pytest.mark.parametrize(("module", "suffix"), [("lzma", "xz"), ("bz2", "bz2")])
+def test_output_compressed_by_others(files, capsys, module, suffix):
+    packer = pytest.importorskip(module)
+    said(capsys, "convert", "week.uai", "plain.cfn")
+    said(capsys, "convert", "week.uai", f"packed.cfn.{suffix}")
+    packed = Path(f"packed.cfn.{suffix}").read_bytes()
+    assert packed != Path("plain.cfn").read_bytes() == packer.decompress(packed)
+    assert said(capsys, "solve", f"packed.cfn.{suffix}") == said(capsys, "solve", "plain.cfn")
+
+
+def test_text_that_begins_like_a_compressed_file():
+    assert read_stream(BytesIO(b"BZh N\n"), "words").data == b"BZh N\n"
+    assert read_stream(BytesIO(bz2.compress(b"")), "empty").data == b""
 
 
 def test_a_failed_conversion_leaves_the_compressed_file_alone(files, capsys):

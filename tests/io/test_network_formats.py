@@ -19,7 +19,7 @@ from networks import (
 )
 
 import tallytree as tt
-from tallytree.io import ProblemFile, read_cfn, write_cfn, write_wcsp
+from tallytree.io import ProblemFile, read_cfn, read_wcsp, write_cfn, write_wcsp
 
 # --- the formats --------------------------------------------------------------------------------------------
 
@@ -130,6 +130,18 @@ def test_decimals_do_not_blur_the_bound():
     text = '{{p "<0.3"} [2 2] {{scope [0] costs [0.1 0.2]} {scope [1] costs [0.2 0.25]}}}'
     assert least(cfn(text)) is None
     assert least(cfn(text.replace("<0.3", "<0.31"))) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("write", "read"), [(write_cfn, read_cfn), (write_wcsp, read_wcsp)])
+def test_costs_that_doubles_cannot_add_up(write, read, tmp_path: Path):
+    """The bound is above the costs of all that is allowed, and what is forbidden costs as much."""
+    worst = [2.0**53 + 2, 2.0**53]
+    tables = [((v,), [0.0, -cost]) for v, cost in enumerate(worst)]
+    forced = [((v,), [-np.inf, 0.0]) for v in (0, 1)]
+    write(ProblemFile(tt.Model([2, 2], [*tables, *forced])), tmp_path / "network", decimals=0)
+    assert read(tmp_path / "network").solve().assignment.tolist() == [1, 1]
+    text = (tmp_path / "network").read_text()
+    assert text.count(str(2**54 + 3)) == 3  # the bound, and both that are forbidden
 
 
 def test_names_survive_where_they_can(tmp_path: Path):

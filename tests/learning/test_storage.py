@@ -47,6 +47,17 @@ def test_estimators_survive_pickles_and_files(svm, tmp_path):
         assert (other.gap_, other.history_) == (svm.gap_, svm.history_)
 
 
+@pytest.mark.parametrize("name", ["svm.gz", "svm.npz.xz", "svm.bz2"])
+def test_the_name_of_a_file_may_be_any(tmp_path, name):
+    words, y = sentences(4)
+    X = [strings(sentence) for sentence in words]
+    svm = SequenceSVM(tolerance=0.5, checkpoint=tmp_path / f"at-{name}").fit(X, y)
+    save(svm.set_params(checkpoint=None), tmp_path / name)
+    assert load(tmp_path / name).weights_.tobytes() == svm.weights_.tobytes()
+    again = SequenceSVM(tolerance=0.5, checkpoint=tmp_path / f"at-{name}").fit(X, y)
+    assert again.weights_.tobytes() == svm.weights_.tobytes()
+
+
 def test_graphs_survive_files_too(tmp_path):
     graph = Graph(np.array([[1.0, 1.0], [-1.0, 1.0]]), [[0, 1]])
     svm = GraphSVM(C=10.0).fit([graph], [["on", "off"]])
@@ -66,6 +77,18 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path):
     with pytest.raises(tt.ModelError, match=r"loss is Mine.* which cannot be saved"):
         save(svm.fit([strings(s) for s in words], y), tmp_path / "svm.npz")
     assert not list(tmp_path.iterdir())
+
+
+def test_parameters_that_cannot_be_read_back_are_not_written(tmp_path):
+    words, y = sentences(4)
+    svm = SequenceSVM(tolerance=0.5, max_passes=1000).fit([strings(s) for s in words], y)
+    save(svm, tmp_path / "svm.npz")
+    before = (tmp_path / "svm.npz").read_bytes()
+    for wrong in ({"max_passes": 1e3}, {"tolerance": -1.0}, {"C": -1.0}, {"loss": "nothing"}):
+        changed = pickle.loads(pickle.dumps(svm)).set_params(**wrong)
+        with pytest.raises(tt.ModelError, match=r"(max_passes|tolerance|C) must be|unknown loss"):
+            save(changed, tmp_path / "svm.npz")
+    assert (tmp_path / "svm.npz").read_bytes() == before
 
 
 @pytest.mark.parametrize(

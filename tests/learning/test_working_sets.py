@@ -9,6 +9,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 from tallytree.kernels.native import block_inner, improve_block
+from tallytree.learning import working_sets
 from tallytree.learning.planes import Plane
 from tallytree.learning.working_sets import _RULES, WorkingSet
 
@@ -128,3 +129,18 @@ def test_arrays_that_do_not_fit_are_refused(changes):
     with pytest.raises(ValueError, match="do not fit each other or the weights"):
         improve_block(**{**fine, **changes}, **rules)
     assert block_inner(fine["indices"], fine["values"], fine["ends"], np.arange(3.0)).tolist() == [2.0]
+
+
+def test_an_interrupt_leaves_a_set_that_fits_together(monkeypatch):
+    def interrupted(*parts):
+        raise KeyboardInterrupt
+
+    rng = np.random.default_rng(2)
+    *some, last = planes_of(rng, 4)
+    one = WorkingSet(some, np.ones(3))
+    monkeypatch.setattr(working_sets, "Slopes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.add(last, np.zeros(1000))
+    with pytest.raises(KeyboardInterrupt):
+        one._keep(np.array([True, False, True]))
+    assert len(one.planes) == len(one.alpha) == len(one.offsets) == len(one.gram) == 3

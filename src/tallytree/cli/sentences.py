@@ -17,7 +17,7 @@ from tallytree.cli.inputs import standard_input
 from tallytree.cli.text import for_terminal
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
-from tallytree.io.files import replacing
+from tallytree.io.files import replacing_text
 
 Format = Literal["columns", "conllu", "text"]
 FORMATS: tuple[Format, ...] = ("columns", "conllu", "text")
@@ -157,5 +157,5 @@ def written_to(path: str | None, *, shown: bool) -> Iterator[Callable[[list[str]
     if path is None or path == "-":
         yield writer(sys.stdout) if shown or path == "-" else lambda lines: None
         return
-    with replacing(Path(path)) as file:
+    with replacing_text(path) as file:
         yield lambda lines: file.writelines(f"{line}\n".encode() for line in lines)

@@ -25,9 +25,9 @@ EXPANSION = 64
 """Bytes of Python objects that a parser may create per byte of text; measured on lists of digits."""
 
 _CHUNK = 1 << 20
-_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "lzma", b"BZh": "bz2"}
+_PACKED = {rb"\x1f\x8b": "gzip", rb"\xfd7zXZ\x00": "lzma", rb"BZh[1-9](1AY|\x17rE)": "bz2"}
 """The modules that unpack files that begin like this."""
-PACKED_SUFFIXES = (".gz", ".xz", ".bz2")
+_PACKERS = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -74,7 +74,7 @@ def read_stream(stream: BinaryIO, name: str, expansion: int = EXPANSION) -> Sour
 
 def _packer(data: bytes) -> str | None:
     """Return the module that unpacks some bytes; None if they are not compressed."""
-    return next((module for start, module in _PACKED.items() if data.startswith(start)), None)
+    return next((module for start, module in _PACKED.items() if re.match(start, data)), None)
 
 
 def _damaged(name: str, packer: str, error: Exception) -> ModelError:
@@ -86,7 +86,7 @@ _NAMES = {"gzip": "gzip", "lzma": "xz", "bz2": "bzip2"}
 
 def unpacked_name(path: str) -> str:
     """Return a file name without the suffix of its compression."""
-    return next((path.removesuffix(end) for end in PACKED_SUFFIXES if path.endswith(end)), path)
+    return next((path.removesuffix(end) for end in _PACKERS if path.endswith(end)), path)
 
 
 def _read_all(stream: Any, name: str, expansion: int) -> bytes:
@@ -122,8 +122,7 @@ def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Write next to a file under another name, then rename it, so that the change is atomic; links are kept.
 
-    If the name ends in ``.gz``, the content is compressed by gzip. Devices and pipes are written to directly,
-    so that ``/dev/null`` is not replaced by a file.
+    Devices and pipes are written to directly, so that ``/dev/null`` is not replaced by a file.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file:
@@ -133,13 +132,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with unfinished.open("xb") as file:
-            if target.name.endswith(".gz"):
-                with gzip.GzipFile(
-                    "", "wb", fileobj=file, mtime=0
-                ) as packed:  # no name, no time: the same bytes
-                    yield cast(BinaryIO, packed)
-            else:
-                yield file
+            yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
@@ -149,6 +142,28 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and str(error.filename) == str(unfinished):
             error.filename = os.fspath(path)  # the requested name
         raise
+
+
+@contextmanager
+def replacing_text(path: PathLike) -> Iterator[BinaryIO]:
+    """Do the same for text, which is compressed if the name ends in ``.gz``, ``.xz`` or ``.bz2``."""
+    packer = _PACKERS.get(Path(path).suffix)
+    with replacing(path) as file:
+        if packer is None:
+            yield file
+            return
+        with _packing(packer, file) as packed:
+            yield packed
+
+
+def _packing(packer: str, file: BinaryIO) -> BinaryIO:
+    """Return a file that is written to another one, compressed by a module."""
+    if packer == "gzip":  # without a name and a time, so that the same text gives the same bytes
+        return cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+    try:
+        return cast(BinaryIO, import_module(packer).open(file, "wb"))
+    except ImportError:
+        raise ModelError(f"this Python has no module {packer} to compress files; use .gz") from None
 
 
 def check_writable(path: PathLike) -> None:
@@ -163,8 +178,8 @@ def check_writable(path: PathLike) -> None:
 
 
 def write_atomically(path: PathLike, lines: Iterable[str], *, encoding: str = "utf-8") -> None:
-    """Replace a file by some lines, atomically."""
-    with replacing(path) as file:
+    """Replace a file by some lines, atomically; compressed if its name says so."""
+    with replacing_text(path) as file:
         file.writelines((line + "\n").encode(encoding) for line in lines)
 
 

@@ -87,8 +87,8 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
     if finite >= LARGEST_COST:
         raise ModelError(f"the costs add up to {finite:.3g}, too large for 64 bits; use fewer decimals")
     _tell_rounding(exact, costs, decimals)
-    top = int(finite) + 1
-    tables = [(scope, np.where(np.isinf(table), top, table).astype(np.int64)) for scope, table in costs]
+    top = sum(int(_largest(table)) for _, table in costs) + 1  # of integers: sums of doubles are rounded
+    tables = [(scope, _integers(table, top)) for scope, table in costs]
     constraint = problem.constraint
     knapsacks = [] if constraint is None else _knapsacks(constraint)
     if any(not knapsack.triples and knapsack.capacity > 0 for knapsack in knapsacks):
@@ -103,7 +103,17 @@ _Tables = list[tuple[tuple[int, ...], NDArray[np.float64]]]
 
 def _total(tables: _Tables) -> float:
     """Return the largest sum of finite costs, one from each table."""
-    return sum(float(np.max(table, where=np.isfinite(table), initial=0.0)) for _, table in tables)
+    return sum(_largest(table) for _, table in tables)
+
+
+def _largest(table: NDArray[np.float64]) -> float:
+    return float(np.max(table, where=np.isfinite(table), initial=0.0))
+
+
+def _integers(table: NDArray[np.float64], top: int) -> NDArray[np.int64]:
+    """Return costs as integers, and ``top``, which a double might not hold, for those that forbid."""
+    forbidden = np.isinf(table)
+    return np.where(forbidden, np.int64(top), np.where(forbidden, 0.0, table).astype(np.int64))
 
 
 def _decimals_of(model: Model, total: float) -> int:

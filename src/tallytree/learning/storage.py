@@ -105,6 +105,7 @@ def save(
         raise ModelError(f"only {', '.join(_ESTIMATORS)} can be saved, got {kind}")
     if not hasattr(estimator, "weights_"):
         raise ModelError(f"this {kind} is not fitted yet, so there is nothing to save; call fit first")
+    _check_parameters(estimator)  # as when it is read
     attributes = ("labels_", *_FEATURES[kind], *_RESULTS)
     header = {
         "kind": "estimator",
@@ -153,7 +154,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstima
 
 
 def _check_parameters(estimator: StructuredEstimator) -> None:
-    """Raise an error for parameters of the wrong type, which would break a later fit."""
+    """Raise an error for parameters that would break a later fit."""
     check_parameters(estimator.get_params(deep=False))
     estimator._recipe()  # a name must be known
     numbers = (estimator.primal_, estimator.dual_)

@@ -82,15 +82,16 @@ class WorkingSet:
         gram[:size, :size] = self.gram
         gram[size, :size] = gram[:size, size] = products
         gram[size, size] = _inner(plane, plane)
-        self.gram = gram
-        self.alpha = np.concatenate((self.alpha, (0.0,)))
-        self.offsets = np.concatenate((self.offsets, (plane.offset,)))
+        alpha = np.concatenate((self.alpha, (0.0,)))
+        offsets = np.concatenate((self.offsets, (plane.offset,)))
         indices, values, ends = self._slopes
-        self._slopes = Slopes(
+        slopes = Slopes(
             np.concatenate((indices, plane.indices)),
             np.concatenate((values, plane.values)),
             np.concatenate((ends, (len(indices) + len(plane.indices),))),
         )
+        # All at once: Ctrl-C between them would leave a set that cannot be resumed from.
+        self.gram, self.alpha, self.offsets, self._slopes = gram, alpha, offsets, slopes
 
     def _has(self, plane: Plane) -> bool:
         indices, values, ends = self._slopes
@@ -137,9 +138,9 @@ class WorkingSet:
         indices, values, ends = self._slopes
         sizes = np.diff(ends, prepend=0)
         entries = np.repeat(kept, sizes)
-        self._slopes = Slopes(indices[entries], values[entries], np.cumsum(sizes[kept]))
-        self.offsets, self.alpha = self.offsets[kept], self.alpha[kept]
-        self.gram = self.gram[np.ix_(kept, kept)]
+        slopes = Slopes(indices[entries], values[entries], np.cumsum(sizes[kept]))
+        gram, alpha, offsets = self.gram[np.ix_(kept, kept)], self.alpha[kept], self.offsets[kept]
+        self.gram, self.alpha, self.offsets, self._slopes = gram, alpha, offsets, slopes
 
     def _merge(self, first: int, second: int) -> None:
         """Replace two planes by their mean, weighted by alpha: the weight vector does not change."""
