@@ -143,4 +143,7 @@ def test_an_interrupt_leaves_a_set_that_fits_together(monkeypatch):
         one.add(last, np.zeros(1000))
     with pytest.raises(KeyboardInterrupt):
         one._keep(np.array([True, False, True]))
+    with pytest.raises(KeyboardInterrupt):
+        one._merge(0, 1)
+    assert one.alpha.sum() == 3
     assert len(one.planes) == len(one.alpha) == len(one.offsets) == len(one.gram) == 3

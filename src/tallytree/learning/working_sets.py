@@ -146,14 +146,19 @@ class WorkingSet:
         """Replace two planes by their mean, weighted by alpha: the weight vector does not change."""
         total = float(self.alpha[first] + self.alpha[second])
         shares = np.array([self.alpha[first], self.alpha[second]]) / total
-        planes = self.planes
+        planes, alpha, gram = self.planes, self.alpha.copy(), self.gram.copy()
         planes[first] = combined([planes[first], planes[second]], shares)
-        row = shares @ self.gram[[first, second]]
-        self.gram[first] = self.gram[:, first] = row
-        self.gram[first, first] = _inner(planes[first], planes[first])
-        self.alpha[first] = total
-        self._gather(planes)
-        self._keep(np.arange(len(self)) != second)
+        gram[first] = gram[:, first] = shares @ self.gram[[first, second]]
+        gram[first, first] = _inner(planes[first], planes[first])
+        alpha[first] = total
+        merged = WorkingSet(planes, alpha, gram)
+        merged._keep(np.arange(len(self)) != second)
+        self.gram, self.alpha, self.offsets, self._slopes = (
+            merged.gram,
+            merged.alpha,
+            merged.offsets,
+            merged._slopes,
+        )
 
 
 def _inner(first: Plane, second: Plane) -> float:
