@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from figure_questions import MARGIN, OTHER, SLACK
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from PIL import Image
 
 COLOURS = {0: "#5c6b7f", 1: "#2e6f9e", 2: "#d1763b", 3: "#8d3b72"}
@@ -77,7 +78,10 @@ def _group(ax: Any, counts: int, group: list[Any], what: str, within: tuple[int,
     for curve, end in zip(group, ends, strict=True):
         if not 1 / APART < end / middle < APART:
             place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right"}
-            ax.annotate(curve.question.name, (longest, end), **place, fontsize=7, color=colour)
+            halo = [withStroke(linewidth=2.5, foreground="white")]  # letters are read over points
+            ax.annotate(
+                curve.question.name, (longest, end), **place, fontsize=7, color=colour, path_effects=halo
+            )
 
 
 def _line(ax: Any, curve: Any, what: str, within: tuple[int, int], colour: str) -> float:
