@@ -14,6 +14,7 @@ import tallytree as tt
 from tallytree.losses import Loss
 
 MARGIN, SLACK, OTHER = "margin", "slack", "other uses"
+WHOLE: dict[str, Any] = {"strategy": "full"}  # the theory is about whole tables
 
 
 class Answer(NamedTuple):
@@ -111,7 +112,7 @@ def chunking(classes: list[str]) -> list[Question]:
 def _augmented(loss: Loss, scaling: str) -> Ask:
     def ask(sentence: Sentence) -> Answer:
         bound = loss.against(sentence.truth)
-        return _answer(lambda: [tt.loss_augmented(sentence.model, bound, scaling)])
+        return _answer(lambda: [tt.loss_augmented(sentence.model, bound, scaling, **WHOLE)])
 
     return ask
 
@@ -122,7 +123,7 @@ def _diverse() -> Iterator[Question]:
 
         def ask(sentence: Sentence, k: int = k) -> Answer:
             distance = max(1, len(sentence.truth) // 4)
-            return _answer(lambda: tt.diverse_k_best(sentence.model, k, distance))
+            return _answer(lambda: tt.diverse_k_best(sentence.model, k, distance, **WHOLE))
 
         yield Question(f"{k} diverse outputs", OTHER, (k - 1, k - 1), ask, beside)
 
@@ -133,7 +134,7 @@ def _bound(name: str, loss: Loss, counts: Counts) -> Question:
     def ask(sentence: Sentence) -> Answer:
         model, truth = sentence
         bound = loss.against(truth)
-        return _answer(lambda: [tt.bounds.worst_within_margin(model, bound, truth).solution])
+        return _answer(lambda: [tt.bounds.worst_within_margin(model, bound, truth, **WHOLE).solution])
 
     return Question(f"bound of {name}", OTHER, counts, ask, name)
 

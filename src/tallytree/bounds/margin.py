@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from tallytree.losses.base import Loss, Values
 from tallytree.losses.nodes import NodeLoss
 from tallytree.model.model import Model, checked_model
 from tallytree.model.rounding import rounding
+from tallytree.planning.options import Keywords
 from tallytree.reductions.reduction import Reduction
 from tallytree.solving import solve
 from tallytree.statistics.recipes import matches, mismatches
@@ -51,10 +52,10 @@ class Maximum:
     solution: Solution
 
 
-def worst_within_margin(
-    model: Model, loss: Loss, truth: Any, *, memory_limit: float | None = None
-) -> Maximum:
+def worst_within_margin(model: Model, loss: Loss, truth: Any, **options: Unpack[Keywords]) -> Maximum:
     """Find the labelling with the largest loss among those with ``F(y*) - F(y) <= Hamming(y*, y)``.
+
+    `options`: as for :func:`tallytree.solve`.
 
     Examples
     --------
@@ -65,9 +66,7 @@ def worst_within_margin(
     (0.3333333333333333, 1, -0.1)
     """
     asked = MarginExample(checked_model(model), loss, truth)
-    return asked.maximum(
-        solve(asked.reduction.model, asked.statistics, asked.objective, memory_limit=memory_limit)
-    )
+    return asked.maximum(solve(asked.reduction.model, asked.statistics, asked.objective, **options))
 
 
 def margin_maxima(
