@@ -51,7 +51,6 @@ void ChainRows::take_scores(const PlainChain &chain, const ChainKernels &kernels
     back_links.resize(length);
     double largest = 0;
     const double none = 0;
-    shares[0].largest += kernels.sizes(chain.unary.row(0), 1, states, states);
     for (Index t = 0; t < length; t++) {
         const bool last = t + 1 == length;
         if (last) {
@@ -65,13 +64,8 @@ void ChainRows::take_scores(const PlainChain &chain, const ChainKernels &kernels
         back_links[t] = backward_.back().data();
         shares[t / kStretch].largest += largest;
     }
-    for (Index t = 0; t < length; t += kStretch) {
-        Share &share = shares[t / kStretch];
-        const Index count = std::min(kStretch, length - t);
-        share.roundings = static_cast<double>(count * (10 + 2 * statistics));
-        share.largest += kernels.sizes(late_row(t), count, late_stride(t), states);
-        facts.magnitude += share.largest;
-    }
+    measure_scores(kernels);
+    for (const Share &share : shares) facts.magnitude += share.largest;
 }
 
 // Which counts the positions have. They are numbered by sums, and compared with those that have the number.

@@ -31,6 +31,16 @@ void ChainRows::begin(Index positions, Index most, Index counted, Index lying) {
     shares.assign((length + kStretch - 1) / kStretch, {});
 }
 
+void ChainRows::measure_scores(const ChainKernels &kernels) {
+    shares[0].largest += kernels.sizes(first.data(), 1, width, states);
+    for (Index t = 0; t < length; t += kStretch) {
+        Share &share = shares[t / kStretch];
+        const Index count = std::min(kStretch, length - t);
+        share.roundings = static_cast<double>(count * (10 + 2 * statistics));
+        share.largest += kernels.sizes(late_row(t), count, late_stride(t), states);
+    }
+}
+
 void ChainRows::pack(const std::int32_t *counts, Index statistics, Index width, Index *keys) {
     const Packing packing(statistics);
     for (Index s = 0; s < width; s++) {

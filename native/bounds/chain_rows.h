@@ -51,6 +51,8 @@ struct ChainRows {
         return t < in_place ? model_rows + t * states : late + (t - in_place) * width;
     }
     Index late_stride(Index t) const { return t < in_place ? states : width; }
+    // Adds to the shares what the scores of positions add to messages, and how often that is rounded.
+    void measure_scores(const ChainKernels &kernels);
     // A further kind: for each statistic a row of counts, and a row of keys (see `pack`).
     void add_kind(const std::int32_t *counts, const Index *keys) {
         kind_counts.insert(kind_counts.end(), counts, counts + statistics * width);

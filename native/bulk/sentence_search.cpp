@@ -91,21 +91,8 @@ void SentenceSearch::load(const Sentence &sentence) {
         sentence.truth.put_scores(sentence.scores[0], m, row);
         rows.variable[m] = static_cast<std::int32_t>(m);
     }
-    measure();
+    rows.measure_scores(messages_.kernels());
     load_kinds(sentence);
-}
-
-// What the scores of the positions add to messages, and how often that is rounded.
-void SentenceSearch::measure() {
-    ChainRows &rows = messages_.rows();
-    const auto sizes = messages_.kernels().sizes;
-    rows.shares[0].largest += sizes(rows.first.data(), 1, rows.width, rows.states);
-    for (Index t = 0; t < rows.length; t += bounds::kStretch) {
-        ChainRows::Share &share = rows.shares[t / bounds::kStretch];
-        const Index count = std::min(bounds::kStretch, rows.length - t);
-        share.largest += sizes(rows.late + t * rows.width, count, rows.width, rows.states);
-        share.roundings = static_cast<double>(count * (10 + 2 * rows.statistics));
-    }
 }
 
 const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index states, Index slot) {

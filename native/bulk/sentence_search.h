@@ -42,7 +42,6 @@ class alignas(64) SentenceSearch {
 
   private:
     void load(const Sentence &sentence);
-    void measure();
     void load_links(const Sentence &sentence);
     void load_neighbours(const Sentence &sentence);
     void load_kinds(const Sentence &sentence);

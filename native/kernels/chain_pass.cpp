@@ -19,7 +19,6 @@ INLINE Vector lane(Vector v) {
 }
 
 constexpr int kPieces = 8 / W;  // of a row of 8
-typedef std::uint8_t Bytes __attribute__((vector_size(W), aligned(1), may_alias));
 
 // The most from some states of a row on, before END, and the first of them that it comes from.
 template <int S, int END>
@@ -61,13 +60,6 @@ void pass_eight(const ChainStretch &c) {
     for (int k = 0; k < kPieces; k++) store(c.message + k * W, message[k]);
 }
 
-template <int STATES = 1>
-void pass_few(const ChainStretch &c) {
-    if constexpr (STATES < 8)
-        if (c.states > STATES) return pass_few<STATES + 1>(c);
-    pass_eight<STATES>(c);
-}
-
 // Rows of 8·B numbers stay in registers.
 template <int STATES>
 void pass_rows(const ChainStretch &c) {
@@ -98,11 +90,13 @@ void pass_rows(const ChainStretch &c) {
     for (int k = 0; k < K; k++) store(c.message + k * W, message[k]);
 }
 
-template <int STATES = 9>
-void pass_some(const ChainStretch &c) {
+// Unrolled for the number of states, which is at least this one.
+template <int STATES>
+void pass_unrolled(const ChainStretch &c) {
     if constexpr (STATES < 24)
-        if (c.states > STATES) return pass_some<STATES + 1>(c);
-    pass_rows<STATES>(c);
+        if (c.states > STATES) return pass_unrolled<STATES + 1>(c);
+    if constexpr (STATES <= 8) pass_eight<STATES>(c);
+    else pass_rows<STATES>(c);
 }
 
 // Any width, 8 numbers at a time.
@@ -127,10 +121,10 @@ void pass_any(const ChainStretch &c) {
 void pass(const ChainStretch &c) {
     switch (c.width) {
         case 8:
-            return pass_few(c);
+            return pass_unrolled<1>(c);
         case 16:
         case 24:
-            return pass_some(c);
+            return pass_unrolled<9>(c);
         default:
             return pass_any(c);
     }
@@ -197,9 +191,7 @@ void back_rows(const ChainBack &c) {
         most = most_everywhere(most);
         Int found = width;
         for (int k = K; k-- > 0;) {
-            std::uint64_t equal = 0;  // a byte for each number
-            const Bytes bytes = __builtin_convertvector(sums[k] == most, Bytes);
-            __builtin_memcpy(&equal, &bytes, W);
+            const std::uint64_t equal = bytes_of(sums[k] == most);
             const Int first = k * W + __builtin_ctzll(equal | std::uint64_t{1} << 63) / 8;
             Int there = -static_cast<Int>(equal != 0);
             HIDE(there);  // or the compiler makes a branch of it

@@ -7,8 +7,6 @@ namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
 
-typedef std::uint8_t Bytes __attribute__((vector_size(W), aligned(1), may_alias));
-
 constexpr std::uint64_t kAll = ~std::uint64_t{0} >> (64 - 8 * W);
 
 // Numbers that are found, one behind the other: without a branch for each, which could not be foreseen.
@@ -22,9 +20,7 @@ struct Found {
     }
     // Of a vector of them, those below `size`.
     INLINE void add(Int first, Bits there, Int size) {
-        std::uint64_t set = 0;  // a byte for each
-        const Bytes bytes = __builtin_convertvector(there, Bytes);
-        __builtin_memcpy(&set, &bytes, W);
+        std::uint64_t set = bytes_of(there);
         if (first + W > size) set &= (std::uint64_t{1} << 8 * (size - first)) - 1;
         if (set == 0) return;
         if (set == kAll) {
@@ -49,7 +45,7 @@ INLINE Vector paid(const TallyLists &l, Int i) {
     return sum;
 }
 
-// What a tally is worth at most, without loss: -1 under slack scaling, which reaches no value.
+// The most that a tally can be worth.
 template <bool SLACK, class V>
 INLINE V worth(const TallyLine &l, V number, V loss) {
     const V over = l.over - l.price * number;
@@ -118,14 +114,25 @@ Int farthest_of(const TallyLists &l, double *over, std::int32_t *numbers) {
 }
 
 Int cut(const TallyLists &l, double *bound) {
-    return l.statistics == 1 ? cut_lists<1>(l, bound)
-                             : (l.statistics == 2 ? cut_lists<2>(l, bound) : cut_lists<3>(l, bound));
+    switch (l.statistics) {
+        case 1:
+            return cut_lists<1>(l, bound);
+        case 2:
+            return cut_lists<2>(l, bound);
+        default:
+            return cut_lists<3>(l, bound);
+    }
 }
 
 Int farthest(const TallyLists &l, double *over, std::int32_t *numbers) {
-    return l.statistics == 1
-               ? farthest_of<1>(l, over, numbers)
-               : (l.statistics == 2 ? farthest_of<2>(l, over, numbers) : farthest_of<3>(l, over, numbers));
+    switch (l.statistics) {
+        case 1:
+            return farthest_of<1>(l, over, numbers);
+        case 2:
+            return farthest_of<2>(l, over, numbers);
+        default:
+            return farthest_of<3>(l, over, numbers);
+    }
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ INLINE Vector load(const Real *p) { return *reinterpret_cast<const Vector *>(p);
 INLINE void store(Real *p, Vector v) { *reinterpret_cast<Vector *>(p) = v; }
 INLINE Vector splat(Real v) { return v - Vector{}; }
 INLINE Vector max(Vector v, Vector o) { return v > o ? v : o; }
+typedef std::uint8_t Bytes __attribute__((vector_size(W), aligned(1), may_alias));
+// Which lanes of a vector of doubles are set: a byte for each, 0 or 255.
+template <class Lanes>
+INLINE std::uint64_t bytes_of(Lanes lanes) {
+    std::uint64_t set = 0;
+    const Bytes bytes = __builtin_convertvector(lanes, Bytes);
+    __builtin_memcpy(&set, &bytes, W);
+    return set;
+}
 INLINE Vector nothing() { return splat(-static_cast<Real>(__builtin_inf())); }
 
 }  // namespace

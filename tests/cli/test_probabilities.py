@@ -106,10 +106,10 @@ def test_given_some_of_the_statistics(files, capsys):
 
 def test_the_plain_score_in_a_file_is_no_objective(files, capsys):
     document = json.loads(Path("week.json").read_text())
-    document["objective"] = "score"
-    Path("plain.json").write_text(json.dumps(document))
-    for command in ("distribution", "sample", "marginals", "relax"):
-        said(capsys, command, "plain.json")
+    for name, objective in (("plain.json", {"objective": "score"}), ("none.json", {"objective": None})):
+        Path(name).write_text(json.dumps({key: x for key, x in {**document, **objective}.items() if x}))
+    for command in (["distribution"], ["sample", "--seed", "1"], ["marginals"], ["relax"]):
+        assert said(capsys, *command, "plain.json") == said(capsys, *command, "none.json")
 
 
 def test_only_what_can_matter_is_computed(files, capsys, monkeypatch):

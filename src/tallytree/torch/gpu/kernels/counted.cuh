@@ -124,7 +124,7 @@ __device__ inline Step step_of(const Sentence &x, int t, int from, int to) {
     return {label, (on ? 0 : x.shift(t, to)) + complete, agrees ? x.agreeing(t, to) : to};
 }
 
-struct Exception {  // a step with a shift of its own, from a row to a row; no such step: -1 lines
+struct Exception {  // a step with a shift of its own, from a row to a row
     int before, after, lines, within;
     int label, to;
     REAL weight, gain;
