@@ -140,8 +140,27 @@ def test_costs_that_doubles_cannot_add_up(write, read, tmp_path: Path):
     forced = [((v,), [-np.inf, 0.0]) for v in (0, 1)]
     write(ProblemFile(tt.Model([2, 2], [*tables, *forced])), tmp_path / "network", decimals=0)
     assert read(tmp_path / "network").solve().assignment.tolist() == [1, 1]
-    text = (tmp_path / "network").read_text()
-    assert text.count(str(2**54 + 3)) == 3  # the bound, and both that are forbidden
+    costs = [int(word) for word in re.findall(r"\d{16,}", (tmp_path / "network").read_text())]
+    bound = max(costs)
+    assert bound > sum(map(int, worst)) and costs.count(bound) == 3  # the bound, and both that are forbidden
+
+
+@pytest.mark.parametrize(("write", "read"), [(write_cfn, read_cfn), (write_wcsp, read_wcsp)])
+@pytest.mark.parametrize("worst", [2.0**52 + 1, 2.0**52 + 2, 2.0**53 - 1, 2.0**56, 45327101.34188576])
+def test_the_worst_labelling_stays_allowed(write, read, worst, tmp_path: Path):
+    """Also where doubles do not tell its cost from a bound that is larger by one."""
+    model = tt.Model([3], [((0,), [0.0, -worst, -np.inf])])
+    scale = write(ProblemFile(model), tmp_path / "network")
+    scores = read(tmp_path / "network").model.blocks[0].tables.ravel()
+    unit = scale.scale if write is write_wcsp else 1.0
+    assert scores[1] == pytest.approx(-worst * unit, rel=1e-15) and scores[2] == -np.inf
+
+
+@pytest.mark.parametrize("cost", [2**52, 2**52 + 1, 2**53 - 1])
+def test_a_cost_of_one_below_the_bound_is_allowed(cost, tmp_path: Path):
+    (tmp_path / "network.wcsp").write_text(f"net 1 2 1 {cost + 1}\n2\n1 0 0 2\n0 {cost}\n1 {cost + 1}\n")
+    scores = read_wcsp(tmp_path / "network.wcsp").model.blocks[0].tables.ravel()
+    assert scores.tolist() == [-float(cost), -np.inf]
 
 
 def test_names_survive_where_they_can(tmp_path: Path):

@@ -83,11 +83,10 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
         raise ModelError(f"decimals must be 0 to {MOST_DECIMALS}, got {decimals}")
     scale = 10.0**decimals
     costs = [(scope, np.rint(table * scale)) for scope, table in exact]
-    finite = _total(costs)
-    if finite >= LARGEST_COST:
-        raise ModelError(f"the costs add up to {finite:.3g}, too large for 64 bits; use fewer decimals")
+    top = _bound(costs)
+    if top > LARGEST_COST:
+        raise ModelError(f"the costs add up to {_total(costs):.3g}, too large for 64 bits; use fewer decimals")
     _tell_rounding(exact, costs, decimals)
-    top = sum(int(_largest(table)) for _, table in costs) + 1  # of integers: sums of doubles are rounded
     tables = [(scope, _integers(table, top)) for scope, table in costs]
     constraint = problem.constraint
     knapsacks = [] if constraint is None else _knapsacks(constraint)
@@ -108,6 +107,12 @@ def _total(tables: _Tables) -> float:
 
 def _largest(table: NDArray[np.float64]) -> float:
     return float(np.max(table, where=np.isfinite(table), initial=0.0))
+
+
+def _bound(costs: _Tables) -> int:
+    """Return a cost above those of all labellings, also when they are added up in doubles."""
+    total = sum(int(_largest(table)) for _, table in costs)
+    return total + 1 + (total >> 32)
 
 
 def _integers(table: NDArray[np.float64], top: int) -> NDArray[np.int64]:

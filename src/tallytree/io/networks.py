@@ -123,8 +123,12 @@ class Network:
 
     @property
     def _highest(self) -> float:
-        """Half a step below the upper bound, so that rounding cannot move a cost across it."""
-        return self.top - self.step / 2
+        """Half a step below the upper bound, so that rounding cannot move a cost across it.
+
+        The bound itself if doubles have no number between it and the next cost below.
+        """
+        middle = self.top - self.step / 2
+        return middle if middle > self.top - self.step else self.top
 
     def problem(
         self, *, variables: Sequence[str] | None = None, states: Sequence[Sequence[str]] | None = None
