@@ -77,7 +77,9 @@ class RootTable(ABC):
         wanted = wanted_tally(self._names, tally, named)
         row = row_of(self.tallies, wanted)
         if row is None:
-            raise unattained(self.noun, self._names, self.tallies, wanted)
+            where = self.query.where
+            noun = self.noun if where is None else f"{self.noun} that satisfies '{where}'"
+            raise unattained(noun, self._names, self.tallies, wanted)
         return row
 
     def __len__(self) -> int:
