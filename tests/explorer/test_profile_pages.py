@@ -34,6 +34,8 @@ def test_what_the_explorer_does_not_show(tmp_path: Path):
         write_page(model, file)
     with pytest.raises(tt.ModelError, match="has its own objective"):
         write_page(ProblemFile(model), file, where="ones >= 1")
+    with pytest.raises(tt.ModelError, match="objective must be a formula, as a string; got <function"):
+        write_page(tt.profile(model), file, objective=lambda score: score)
     with pytest.raises(tt.ModelError, match="of a reduction"):
         write_page(tt.profile(tt.transduce(model, tt.regular("a .* b"))), file)
     with pytest.raises(tt.ModelError, match="single precision"):

@@ -180,6 +180,8 @@ def checked_formula(
     given: str | Formula, what: Literal["objective", "where"], names: Collection[str]
 ) -> Formula:
     """Read a formula and check its kind and its names."""
+    if not isinstance(given, (str, Formula)):
+        raise ModelError(f"{what} must be a formula, as a string; got {given!r}")
     try:
         formula = given if isinstance(given, Formula) else Formula(given)
     except ModelError as error:
