@@ -89,7 +89,7 @@ def test_compressed_output(files, capsys, kind):
     assert not list(Path.cwd().glob(".*.tmp"))
 
 
-@pytest.mark.parametrize(("module", "suffix"), [("lzma", "xz"), ("bz2", "bz2")])
+@pytest.mark.parametrize(("module", "suffix"), [("lzma", "xz"), ("bz2", "bz2"), ("gzip", "GZ")])
 def test_output_compressed_by_others(files, capsys, module, suffix):
     packer = pytest.importorskip(module)
     said(capsys, "convert", "week.uai", "plain.cfn")

@@ -86,7 +86,7 @@ _NAMES = {"gzip": "gzip", "lzma": "xz", "bz2": "bzip2"}
 
 def unpacked_name(path: str) -> str:
     """Return a file name without the suffix of its compression."""
-    return next((path.removesuffix(end) for end in _PACKERS if path.endswith(end)), path)
+    return next((path[: -len(end)] for end in _PACKERS if path.lower().endswith(end)), path)
 
 
 def _read_all(stream: Any, name: str, expansion: int) -> bytes:
@@ -147,7 +147,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 @contextmanager
 def replacing_text(path: PathLike) -> Iterator[BinaryIO]:
     """Do the same for text, which is compressed if the name ends in ``.gz``, ``.xz`` or ``.bz2``."""
-    packer = _PACKERS.get(Path(path).suffix)
+    packer = _PACKERS.get(Path(path).suffix.lower())
     with replacing(path) as file:
         if packer is None:
             yield file
