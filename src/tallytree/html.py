@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.colours import INK, state_colour
-from tallytree.values import abbreviated
+from tallytree.values import abbreviated, counted
 
 _MOST = 400  # cells with text
 _MOST_SQUARES = 4000
@@ -71,13 +71,12 @@ def ranking(
     title = f"{kind} of {', '.join(map(_short, names))}" if names else kind
     if not len(values):
         return f"<b>{title}: empty, because every labelling is forbidden</b>"
-    many = "1 tally" if len(values) == 1 else f"{len(values)} tallies"
     best = np.argsort(-values, kind="stable")[:_BEST]
     table = rows([*names, noun], ([*tallies[row].tolist(), f"{values[row]:.6g}"] for row in best))
     picture = curve(tallies[:, 0], values, bars=kind == "Distribution") if len(names) == 1 else ""
     which = "most probable" if noun == "probability" else "best"
     more = f"<i>the {len(best)} {which} of {len(values)}</i>" if len(values) > len(best) else ""
-    return f"<b>{title}: {many}</b><br>{picture}{table}{more}"
+    return f"<b>{title}: {counted(len(values), 'tally')}</b><br>{picture}{table}{more}"
 
 
 def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:

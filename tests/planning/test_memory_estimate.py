@@ -173,7 +173,7 @@ def test_what_is_far_too_large_is_refused_at_once(where):
         "window": (counts[0] == 50) & (counts[1] == 50) & (counts[2] == 50) & (counts[3] == 50),
         "caps": (counts[0] >= 90) | (counts[1] >= 90) | (counts[2] >= 90) | (counts[3] >= 90),
     }
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(tt.BudgetError, match="the plan needs up to about"):
         tt.plan(model, counts if where is None else (), where=windows[where], memory_limit=2e9)
-    assert time.perf_counter() - start < 1  # listing tallies up to the limit takes seconds
+    assert time.process_time() - start < 1  # listing tallies up to the limit takes seconds

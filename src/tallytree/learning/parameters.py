@@ -40,9 +40,7 @@ ACCEPTED: dict[str, Accepted] = {
     "n_jobs": accepted.JOBS,
     "warm_start": accepted.FLAG,
     "checkpoint": accepted.FILE,
-    "verbose": Accepted(
-        "True or False", lambda value: accepted.FLAG.test(value) or accepted.NATURAL.test(value)
-    ),
+    "verbose": accepted.VERBOSE,
     "all_possible_states": accepted.FLAG,
     "hashed": accepted.integer(1, "a positive integer below 2**31", 2**31).or_none(),
     "min_count": accepted.NATURAL,

@@ -25,6 +25,7 @@ from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.learning.recipes import RecipeEstimator
 from tallytree.losses import HammingDistance, Loss, as_loss
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 
 class Outcome(Protocol):
@@ -166,10 +167,9 @@ class StructuredEstimator(RecipeEstimator):
         written = self.checkpoint is not None and os.path.exists(self.checkpoint)  # after the first pass
         on = "fit again" if written else "set warm_start=True and fit again"
         source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
-        passes = f"{len(self.history_)} pass{'es' if len(self.history_) > 1 else ''}"
         return (
-            f"training was interrupted after {passes}. The estimator has the best weights so far and can "
-            f"predict; {on} to resume{source}"
+            f"training was interrupted after {counted(len(self.history_), 'pass')}. The estimator has the best "
+            f"weights so far and can predict; {on} to resume{source}"
         )
 
     @property
