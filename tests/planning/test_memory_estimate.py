@@ -159,9 +159,7 @@ def test_counts_of_a_chain_are_certain(where, layout):
     window = None if where is None else (ones >= where[0]) & (ones <= where[1]) & (twos <= 5)
     query = ask(model, [ones, twos], window)
     plan = Plan(query.subject, query.carried, PlanOptions(layout=layout), query.window)
-    found, made = least(plan), plan.tables[:, 1:3]
-    np.testing.assert_array_equal(found[:-1], made[:-1])
-    np.testing.assert_array_equal(found[-1], made[-1])
+    np.testing.assert_array_equal(least(plan), plan.tables[:, 1:3])
 
 
 @pytest.mark.parametrize("where", [None, "window", "caps"])
