@@ -140,7 +140,7 @@ def test_a_tally_that_the_constraint_rules_out():
     model = tt.Model.chain(np.zeros((5, 2)), np.eye(2))
     found = tt.distribution(model, [tt.count(state=1, name="ones")], where="ones >= 3")
     for call in (found.marginals, lambda tally: found.sample(tally=tally)):
-        with pytest.raises(tt.InfeasibleError, match=r"no labelling that satisfies 'ones >= 3' has .*\(ones=2\)"):
+        with pytest.raises(tt.InfeasibleError, match=r"that satisfies 'ones >= 3' has the tally \(ones=2\)"):
             call(2)
     assert found.at(2) == 0.0
 

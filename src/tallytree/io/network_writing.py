@@ -85,7 +85,9 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
     costs = [(scope, np.rint(table * scale)) for scope, table in exact]
     top = _bound(costs)
     if top > LARGEST_COST:
-        raise ModelError(f"the costs add up to {_total(costs):.3g}, too large for 64 bits; use fewer decimals")
+        raise ModelError(
+            f"the costs add up to {_total(costs):.3g}, too large for 64 bits; use fewer decimals"
+        )
     _tell_rounding(exact, costs, decimals)
     tables = [(scope, _integers(table, top)) for scope, table in costs]
     constraint = problem.constraint

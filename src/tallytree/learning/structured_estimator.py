@@ -168,8 +168,8 @@ class StructuredEstimator(RecipeEstimator):
         on = "fit again" if written else "set warm_start=True and fit again"
         source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
         return (
-            f"training was interrupted after {counted(len(self.history_), 'pass')}. The estimator has the best "
-            f"weights so far and can predict; {on} to resume{source}"
+            f"training was interrupted after {counted(len(self.history_), 'pass')}. The estimator has the "
+            f"best weights so far and can predict; {on} to resume{source}"
         )
 
     @property
