@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common import Row, interleaved, show
-from torch_layers import LABELS, POSITIONS, contenders, truths
+from torch_layers import LABELS, POSITIONS, contenders, sentences, truths
 
 import tallytree as tt
 
@@ -64,14 +64,16 @@ def layers(torch: Any, theirs: Any) -> list[Row]:
     return found
 
 
-def searched(torch: Any, loss: Any, names: Any, real: Any) -> tuple[Callable[[], object], int, int]:
-    """Return the search for the most violated tags of 4,096 sentences, its steps and its bytes."""
+def searched(
+    torch: Any, loss: Any, names: Any, real: Any, states: int = len(LABELS)
+) -> tuple[Callable[[], object], int, int]:
+    """Return the search for the most violated tags of 4,096 sentences by tables, its steps and its bytes."""
     from tallytree.torch.functions import Scores
     from tallytree.torch.gpu import backend, searching
     from tallytree.torch.inputs import Ends
 
     tags = truths(256, torch).repeat(16, 1).cuda()
-    states, ends = len(LABELS), Ends(None, None, *tags.shape)
+    tags, ends = tags % states, Ends(None, None, *tags.shape)
     scores = torch.randn(*tags.shape, states, device="cuda", dtype=real)
     links = torch.randn(states, states, device="cuda", dtype=real)
     known = backend._against(Scores(scores, links, ends), loss, names, tags, summed=False)
@@ -101,6 +103,44 @@ def rates(torch: Any) -> list[Row]:
     return found
 
 
+def rates_by_tags(torch: Any) -> list[Row]:
+    """Return what tables reach of the peak in single precision, for several numbers of tags."""
+    most, found = peak(torch, "float"), []
+    for states in (20, 23, 32, 45, 64):
+        loss = tt.losses.FBeta(background=0)
+        run, steps, _ = searched(torch, loss, None, torch.float32, states)
+        seconds = interleaved({"": finished(run, torch)}, budget=0.5)[""]
+        row: Row = {"tags": states, "ms": 1000 * seconds, "Top/s": steps / seconds / 1e12}
+        found.append(row | {"of the peak": steps / seconds / most})
+    return found
+
+
+def by_bounds(torch: Any) -> list[Row]:
+    """Return the times of the F1 hinge, by tables and by bounds; sentences have 5 to 25 words."""
+    from tallytree.torch.functions import Scores
+    from tallytree.torch.gpu import backend, searching
+    from tallytree.torch.inputs import Ends
+
+    found = []
+    for batch in (64, 4096):
+        for sharp, name in ((0.0, "random"), (4.0, "trained")):
+            emissions, tags, mask = sentences(batch, sharp, "cuda")
+            links = 0.1 * torch.randn(len(LABELS), len(LABELS), device="cuda")
+            scores = Scores(emissions.detach(), links, Ends(None, mask, *tags.shape))
+            known = backend._against(scores, tt.losses.FBeta(background=0), tuple(LABELS), tags, summed=False)
+            assert known is not None
+            truth, run, _ = known
+            asked = searching.Values(truth.losses, None, truth.which, truth.right, 1.0)
+            runs = {
+                "tables": lambda run=run, asked=asked: searching.best(run, asked),
+                "bounds": lambda run=run, asked=asked: searching.best(run, asked, bounds=True),
+            }
+            times = interleaved({name: finished(one, torch) for name, one in runs.items()}, budget=0.5)
+            row: Row = {"batch": batch, "scores": name}
+            found.append(row | {f"{key}, ms": 1000 * seconds for key, seconds in times.items()})
+    return found
+
+
 def main(quick: bool = False) -> dict[str, list[Row]]:
     """Measure batches of 64 to 4,096 sentences."""
     try:
@@ -117,8 +157,11 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     machine = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
     note = f"{POSITIONS} positions, {len(LABELS)} tags, {machine}"
     tables = {"torch_gpu": layers(torch, theirs), "torch_gpu_rates": rates(torch)}
+    tables |= {"torch_gpu_tags": rates_by_tags(torch), "torch_gpu_bounds": by_bounds(torch)}
     show("Layers for PyTorch on a GPU, with gradients", tables["torch_gpu"], note)
     show("Searches of 4,096 sentences by tables", tables["torch_gpu_rates"], note)
+    show("Searches of 4,096 sentences by tables, F1", tables["torch_gpu_tags"], note)
+    show("F1 hinge with slack scaling, by tables and by bounds", tables["torch_gpu_bounds"], note)
     return tables
 
 

@@ -38,6 +38,9 @@ static inline float __double2float_ru(double number) {
     float near = float(number);
     return double(near) < number ? std::nextafterf(near, INFINITY) : near;
 }
+static inline void sincospif(float turn, float *sine, float *cosine) {
+    *sine = std::sin(3.14159265f * turn), *cosine = std::cos(3.14159265f * turn);
+}
 static inline void __syncthreads() {}
 static inline void __syncwarp() {}
 template <class T> static inline T __shfl_xor_sync(unsigned, T value, int) { return value; }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-
-import kernel_emulator  # noqa: E402
 
 from tallytree.torch.gpu import chains as plain  # noqa: E402
 from tallytree.torch.gpu import counted, findings, searching  # noqa: E402
@@ -23,17 +20,6 @@ INF = float("inf")
 def named(value: object) -> str:
     """A name for a parameter that is the same in every process."""
     return getattr(value, "__name__", str(value))
-
-
-@pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, emulator: kernel_emulator.Emulator
-) -> Iterator[str]:
-    if request.param == "cuda":
-        yield "cuda"
-    else:
-        kernel_emulator.install(monkeypatch, emulator)
-        yield "cpu"
 
 
 @dataclass

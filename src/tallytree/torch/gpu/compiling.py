@@ -28,6 +28,8 @@ _HEADERS = (
     "tables.cuh",
     "counted.cuh",
     "filling.cuh",
+    "asking.cuh",
+    "sweeps.cuh",
     "sums.cuh",
 )
 

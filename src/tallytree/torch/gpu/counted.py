@@ -25,6 +25,12 @@ _THREADS = 1024
 """Threads per multiprocessor; for sums more than run at once, so that blocks end about together."""
 _WIDE = 160
 """Columns of a position, on average, from which a search takes more threads."""
+_WARPS = 4
+"""Warps per block of a search by bounds, each of which takes a sentence."""
+_MOST_LISTED = 1024
+"""The maximum number of tallies that a search by bounds keeps of a sentence."""
+_MET = 13
+"""The labellings that it keeps, ``kPasses + 1`` in ``kernels/sweeps.cuh``."""
 _REAL = {torch.float32: 4, torch.float64: 8}
 
 
@@ -204,6 +210,29 @@ class Run:
         exceptions = self.tallies.exceptions * (24 + 2 * real)
         integers = 4 * (self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
         return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + integers + 16
+
+    @property
+    def listed(self) -> int:
+        """The number of tallies that a search by bounds keeps of a sentence; 0 if there is no such search.
+
+        It is for counts of positions relative to true tags, which are the rows of shifts.
+        """
+        tallies, (_, positions, states) = self.tallies, self.chains.shape
+        if tallies.chunks is not None or tallies.rows is None or states > 256:
+            return 0
+        most = min(tallies.count, (positions + 1) * (positions + 2) // 2, _MOST_LISTED)
+        return most if self._bounds_memory(most) <= compiling.block_memory(self.chains.device) else 0
+
+    def _bounds_memory(self, listed: int) -> int:
+        """Return the shared memory of a block of a search by bounds: ``Room`` in ``kernels/sweeps.cuh``."""
+        _, positions, states = self.chains.shape
+        each = 24 * listed + 24 * _MET + 8 * states + ceil(positions * (states + 2) / 16) * 16
+        return _WARPS * ceil(each / 16) * 16
+
+    def launch_bounds(self, asked: Any, listed: int) -> None:
+        """Launch the search by bounds, with one warp per sentence."""
+        run = self.chains.kernel("bounds.cu", "bounds", REAL=NAMES[self.real], CHUNKS=0)
+        run(self.chains.blocks(), 32 * _WARPS, self._bounds_memory(listed), self._batch, asked)
 
     def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
         """Launch a kernel with the batch and what is asked about it."""

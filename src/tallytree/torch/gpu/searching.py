@@ -18,13 +18,13 @@ _ADDRESS = ctypes.c_void_p
 
 
 class _Answers(ctypes.Structure):
-    """Where results are written; see ``Answers`` in ``kernels/best.cu``."""
+    """Where results are written; see ``Answers`` in ``kernels/asking.cuh``."""
 
     _fields_ = [(name, _ADDRESS) for name in ("profiles", "values", "gaps", "slopes", "cells", "labels")]
 
 
 class _Search(ctypes.Structure):
-    """The input of ``kernels/best.cu``."""
+    """The input of ``kernels/bounds.cu`` and ``kernels/best.cu``."""
 
     _fields_ = [
         *((name, _ADDRESS) for name in ("slopes", "offsets", "which", "right")),
@@ -33,6 +33,7 @@ class _Search(ctypes.Structure):
         ("answers", _Answers),
         ("found", Findings),
         ("all", Total),
+        ("listed", ctypes.c_int),
     ]
 
 
@@ -124,19 +125,23 @@ def best(
     want_profiles: bool = False,
     total: Total = NO_TOTAL,
     known: Findings = NO_FINDINGS,
+    bounds: bool = False,
 ) -> Best:
     """Maximise the value over the labellings of each sentence.
 
     In single precision, profiles are upper bounds: sums are rounded up. `total`: gets the sum of the values,
-    by means of `known`, the
-    words of earlier launches.
+    by means of `known`, the words of earlier launches. `bounds`: whether to search by bounds where possible,
+    and to fill tables only for the sentences that these do not settle; scores are relative to those of true
+    tags, the rows of shifts, which are allowed.
     """
     found, blocks = Best(run, want_profiles), run.blocks
     scratch = run.chains.empty(blocks * run.block_bytes, dtype=torch.uint8)
     search = _Search(
         *map(address, (asked.slopes, asked.offsets, asked.which, asked.right)),
-        *(asked.plus, scratch.data_ptr(), found.answers, known, total),
+        *(asked.plus, scratch.data_ptr(), found.answers, known, total, run.listed if bounds else 0),
     )
+    if search.listed:
+        run.launch_bounds(search, search.listed)
     run.launch("best.cu", "best", search, blocks=blocks)
     return found
 

@@ -1,6 +1,6 @@
 // The best labelling of each sentence, by score and tally: value = slope[tally] * (score + base) + offset[tally].
+#include "asking.cuh"
 #include "filling.cuh"
-#include "words.cuh"
 
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
@@ -47,28 +47,6 @@ __device__ inline REAL best_score(const Sentence &x, int l) {
     for (int row = 0; row < kRows; row++) most = larger(most, finals.score(row));
     return most;
 }
-
-struct Asked {  // how tallies are valued
-    const double *slopes, *offsets;  // or null, for 1 and 0
-    double base;
-    REAL *profile;  // or null
-    int tallies;
-
-    __device__ double slope(int l) const { return slopes ? slopes[l] : 1; }
-    __device__ double offset(int l) const { return offsets ? offsets[l] : 0; }
-    __device__ double value(double score, int l) const {
-        double most = forbidden(0.0);
-        if (!(score > most) || !(offset(l) > most)) return most;
-        return slope(l) * (score + base) + offset(l);
-    }
-};
-
-struct Answers {  // of all sentences
-    REAL *profiles;                  // or null
-    double *values, *gaps, *slopes;  // the value of the labelling, the bound of the table above it, the slope of its tally
-    int *cells;
-    int64 *labels;
-};
 
 // The best tally of a block's sentence; of equal values the first one.
 __device__ int choose(const Sentence &x, const Asked &asked, double &value) {
@@ -180,35 +158,26 @@ __device__ void tell(const Sentence &x, const Work &work, const Asked &asked, co
     answers.cells[x.number] = some ? cell : -1;
 }
 
-constexpr int kMostThreads = sizeof(REAL) == 4 ? 1024 : 512;  // on a multiprocessor: fewer registers, and more blocks at once
-
-struct Search {  // the input of the kernel, with the batch
-    const double *slopes, *offsets;
-    const int *which;     // the row of both for each sentence
-    const double *right;  // is subtracted from scores,
-    double plus;          // which is added
-    unsigned char *scratch;
-    Answers answers;
-    Findings found;  // of an earlier launch; its words are for the total, too
-    Total all;
-};
+#ifndef MOST_THREADS
+#define MOST_THREADS (sizeof(REAL) == 4 ? 1024 : 512)
+#endif
+constexpr int kMostThreads = MOST_THREADS;  // on a multiprocessor: fewer registers, and more blocks at once
 
 extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;
     Work work(memory, batch.pair_count);
-    int tallies = batch.tallies;
     const Answers &answers = search.answers;
     if (is_wrong(search.found.words)) {
         invalidate(batch.given, answers.gaps, Total{});
         return invalidate(batch.given, answers.values, search.all);
     }
+    bool first = true;  // the block has no weights yet
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
+        if (search.listed && answers.cells[b] != kPending) continue;
         Sentence x = sentence_of(batch, b, search.scratch);
-        fill_tables<Largest>(x, work, b == blockIdx.x);
-        int64 row = int64(search.which[b]) * tallies;
-        REAL *profile = answers.profiles ? answers.profiles + b * tallies : nullptr;
-        const double *slopes = search.slopes ? search.slopes + row : nullptr, *offsets = search.offsets ? search.offsets + row : nullptr;
-        Asked asked{slopes, offsets, search.plus - search.right[b], profile, tallies};
+        fill_tables<Largest>(x, work, first);
+        first = false;
+        Asked asked = asked_of(batch, search, b);
         double bound;
         int cell = choose(x, asked, bound);
         if (threadIdx.x < kWarp) tell(x, work, asked, answers, cell, bound);

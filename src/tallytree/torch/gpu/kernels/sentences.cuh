@@ -25,12 +25,14 @@ struct Chain {  // one sentence
         return step_weights(all->weights, all->shared, sentence, t, all->positions);
     }
     // The score that position t adds for labels, with the step into it.
-    __device__ double gained(const int64 *labels, int t) const {
+    template <class Label>
+    __device__ double gained(const Label *labels, int t) const {
         double score = node(t, int(labels[t]));
         return t == 0 ? score : score + double(step(t)[labels[t - 1] * C + labels[t]]);
     }
     // The score of labels, by a warp.
-    __device__ double score(const int64 *labels, int lane) const {
+    template <class Label>
+    __device__ double score(const Label *labels, int lane) const {
         double sum = 0;
         for (int t = lane; t < length; t += kWarp) sum += gained(labels, t);
         return sum_of_warp(sum);
