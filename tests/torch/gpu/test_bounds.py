@@ -124,3 +124,28 @@ def test_most_sentences_are_settled(
     monkeypatch.setattr(counted.Run, "launch", lambda *_, **__: None)
     settled = searching.best(run, values, bounds=True).cells >= 0
     assert float(settled.double().mean()) >= 0.8
+
+
+@pytest.mark.parametrize("slack", ["slack", "margin"])
+def test_hinges_of_large_batches(emulated_gpu: None, slack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hinge uses bounds where tables are large, with the same value and gradient."""
+    scores, tags = batch("cpu", 4, 3, favour=2.0)
+    nodes, links = scores.emissions.requires_grad_(), scores.transitions.requires_grad_()
+    lengths = torch.randint(1, 10, (24,), generator=torch.Generator().manual_seed(0))
+    hinge = tt.torch.StructuredHinge(LOSSES["F1"], scaling=slack)
+    asked, best = [], searching.best
+    monkeypatch.setattr(
+        searching, "best", lambda *given, **more: (asked.append(more["bounds"]), best(*given, **more))[1]
+    )
+
+    def found() -> list[torch.Tensor]:
+        value = hinge(nodes, links, tags, lengths[:, None] > torch.arange(9))
+        return [value.detach(), *torch.autograd.grad(value, (nodes, links))]
+
+    by_tables = found()
+    monkeypatch.setattr(counted, "_LARGE", 0.0)
+    monkeypatch.setattr(counted, "_MANY", 0.0)
+    by_bounds = found()
+    assert asked == [False, True]
+    for one, other in zip(by_tables, by_bounds, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-13, atol=1e-13)

@@ -84,7 +84,7 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
     [
         (likelihood, 1, 2),  # autograd makes the gradient of the loss itself
         (log_prob, 6, 2),
-        (loss(ttt.StructuredHinge(F1, scaling="slack")), 1, 5),
+        (loss(ttt.StructuredHinge(F1, scaling="slack")), 1, 4),
         (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 1, 4),
         (loss(ttt.SoftmaxMargin(CHUNKS)), 1, 3),
         (loss(ttt.ExpectedLoss(F1)), 1, 3),

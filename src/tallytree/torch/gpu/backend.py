@@ -274,7 +274,8 @@ def hinge(
     slopes, offsets = (losses, None) if slack else (None, losses)
     all_of_them, slot = _Totalled(scores), seen.next_slot()
     asked = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
-    best = searching.best(run, asked, total=all_of_them.total, known=slot.quiet, bounds=True)
+    total, bounds = all_of_them.total, run.worth_bounding
+    best = searching.best(run, asked, total=total, known=slot.quiet, bounds=bounds)
     slot.free()
 
     def again(gains: Tensor | None = None) -> plain.Summed:

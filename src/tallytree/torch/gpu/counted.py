@@ -29,6 +29,8 @@ _WARPS = 4
 """Warps per block of a search by bounds, each of which takes a sentence."""
 _MOST_LISTED = 1024
 """The maximum number of tallies that a search by bounds keeps of a sentence."""
+_LARGE, _MANY = 5e5, 2e9
+"""Steps of the tables of the longest sentence, and of a batch of such, from which bounds are tried first."""
 _MET = 13
 """The labellings that it keeps, ``kPasses + 1`` in ``kernels/sweeps.cuh``."""
 _REAL = {torch.float32: 4, torch.float64: 8}
@@ -222,6 +224,13 @@ class Run:
             return 0
         most = min(tallies.count, (positions + 1) * (positions + 2) // 2, _MOST_LISTED)
         return most if self._bounds_memory(most) <= compiling.block_memory(self.chains.device) else 0
+
+    @property
+    def worth_bounding(self) -> bool:
+        """Whether a search by bounds is likely to take less time than the tables."""
+        sentences, _, states = self.chains.shape
+        each = self.tallies.columns * states**2
+        return each >= _LARGE and each * sentences >= _MANY
 
     def _bounds_memory(self, listed: int) -> int:
         """Return the shared memory of a block of a search by bounds: ``Room`` in ``kernels/sweeps.cuh``."""

@@ -158,10 +158,7 @@ __device__ void tell(const Sentence &x, const Work &work, const Asked &asked, co
     answers.cells[x.number] = some ? cell : -1;
 }
 
-#ifndef MOST_THREADS
-#define MOST_THREADS (sizeof(REAL) == 4 ? 1024 : 512)
-#endif
-constexpr int kMostThreads = MOST_THREADS;  // on a multiprocessor: fewer registers, and more blocks at once
+constexpr int kMostThreads = sizeof(REAL) == 4 ? 1024 : 512;  // on a multiprocessor: fewer registers, and more blocks at once
 
 extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;

@@ -265,11 +265,7 @@ __device__ void tell(const Hunt &hunt, const Answers &answers) {
     answers.cells[x.number] = hunt.cell;
 }
 
-#ifndef BOUNDS_BLOCKS
-#define BOUNDS_BLOCKS (sizeof(REAL) == 4 ? 5 : 4)
-#endif
-
-extern "C" __global__ void __launch_bounds__(128, BOUNDS_BLOCKS) bounds(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
+extern "C" __global__ void __launch_bounds__(128, 4) bounds(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;
     if (is_wrong(search.found.words)) return;
     int lane = threadIdx.x % kWarp;

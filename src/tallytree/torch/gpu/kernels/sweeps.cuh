@@ -41,10 +41,7 @@ struct Room {  // shared memory of a warp
 };
 
 struct Weights {  // into the state of a lane, in registers, if all steps share them
-    #ifndef KEPT
-#define KEPT 1
-#endif
-    static constexpr bool kKept = KEPT && C <= kWarp;
+    static constexpr bool kKept = C <= kWarp;
     REAL column[kKept ? C : 1];
     bool kept;
 
