@@ -51,3 +51,8 @@ def test_an_old_compiler_is_named(machine, monkeypatch):
 def test_the_two_commands_stand_in_the_readme():
     readme = (ROOT / "README.md").read_text()
     assert "\nmake demo " in readme and "\nmake test " in readme
+
+
+def test_a_compiler_that_is_not_there_is_named(machine, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler -pipe")
+    assert machine.missing() == ["the C++ compiler that CXX names, no-such-compiler -pipe"]

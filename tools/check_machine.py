@@ -24,7 +24,9 @@ def missing() -> list[str]:
     if not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists():
         lacks.append("Python's headers (python3-dev)")
     compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
-    if compiler is None:
+    if compiler is not None and shutil.which(compiler.split()[0]) is None:
+        lacks.append(f"the C++ compiler that CXX names, {compiler}")
+    elif compiler is None:
         lacks.append("a C++ compiler, GCC or Clang (g++)")
     elif not compiles(compiler):
         lacks.append(f"a compiler with C++20; {compiler} cannot compile it (GCC 10 or Clang 12 can)")
@@ -35,9 +37,7 @@ def compiles(compiler: str) -> bool:
     """Say whether a compiler knows C++20."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cpp"
-        source.write_text(
-            "#include <concepts>\n#include <span>\nint main() { return std::span<int>().size(); }\n"
-        )
+        source.write_text(PROBE)
         command = [*compiler.split(), "-std=c++20", "-fsyntax-only", str(source)]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
