@@ -136,3 +136,14 @@ def test_hundreds_of_exclusions_both_ways():
     for method in ("ranking", "statistics"):
         found = tt.exclude(model, outputs, method=method)
         assert found.score == pytest.approx(best[300].score, abs=1e-12)
+
+
+def test_a_list_that_is_too_long_says_how_far_it_came():
+    rng = np.random.default_rng(0)
+    model = tt.Model.grid(rng.normal(size=(5, 5, 3)), np.eye(3), np.eye(3))
+    with pytest.raises(
+        tt.BudgetError,
+        match=r"^\d labellings found, but not the next: its distance to each of them is one more statistic, "
+        r"and the plan needs .*\. Ask for fewer labellings, or for a smaller distance$",
+    ):
+        tt.diverse_k_best(model, 12, 10, memory_limit=2**21)

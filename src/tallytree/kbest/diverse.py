@@ -15,7 +15,7 @@ from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
 from tallytree.bounding.question import Question
-from tallytree.errors import InfeasibleError, ModelError
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
@@ -26,6 +26,7 @@ from tallytree.statistics.constraints import all_of
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.recipes import mismatches
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 Distance = Callable[[NDArray[np.int64]], Statistic | Recipe]
 
@@ -109,7 +110,20 @@ def diverse_k_best(
     except InfeasibleError:
         if given and not found:
             raise
+    except BudgetError as error:
+        if not found or error.bound is not None:  # the latter has a limit on a search, and its best answer
+            raise
+        raise _too_many(len(found), error) from None
     return found
+
+
+def _too_many(found: int, error: BudgetError) -> BudgetError:
+    """Return the error for a labelling that is too expensive to keep away from those found before."""
+    cause = str(error).splitlines()[0].split(". ")[0]
+    return BudgetError(
+        f"{counted(found, 'labelling')} found, but not the next: its distance to each of them is one more "
+        f"statistic, and {cause}. Ask for fewer labellings, or for a smaller distance"
+    )
 
 
 def _distances(distance: int | Sequence[int], count: int) -> list[int]:
