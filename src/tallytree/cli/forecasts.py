@@ -23,6 +23,7 @@ from tallytree.errors import BudgetError, TallytreeError
 from tallytree.io import ProblemFile
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.plan import Plan
+from tallytree.planning.printed import printed
 from tallytree.solving import plan as plan_of
 
 
@@ -61,7 +62,7 @@ def _plan(options: Namespace) -> int:
     print("\n".join(_lines("solve", solving, speed)))
     unread = [name for name in problem.names if isinstance(solving, Plan) and name not in solving.names]
     if unread and problem.constraint is None:
-        print(f"  nothing to maximise or to satisfy depends on {visible(', '.join(unread))}")
+        print(f"  without {visible(', '.join(unread))}, which the objective does not use")
     if whole is not None:
         print("\n".join(_lines("profile", whole, speed)))
     print(_sums_line(sums, speed))
@@ -140,11 +141,13 @@ def _sum_prices(plan: Plan, speed: Speed) -> list[tuple[str, float, float]]:
 
 
 def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[str]:
-    yield f"{command}: {visible_lines(in_options(str(found)))}"
     if isinstance(found, BudgetError):
+        yield f"{command}: {visible_lines(in_options(str(found)))}"
         return
+    single = command == "solve"  # bounds answer one question, so they do not give a profile
+    yield f"{command}: {visible_lines(in_options(printed(found, search=single)))}"
     seconds = f"about {_seconds(speed.seconds(found))}"
-    if found.search is not None:
+    if single and found.search is not None:
         seconds += f" for the tables, {_seconds(speed.seconds(found.search))} by bounds"
     yield f"  {seconds}, {speed}"
 

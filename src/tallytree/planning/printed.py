@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tallytree.planning.plan import Plan
 
 
-def printed(plan: Plan) -> str:
-    """Return the cost of a plan as text."""
+def printed(plan: Plan, *, search: bool = True) -> str:
+    """Return the cost of a plan as text; `search`: also that of a single answer by bounds."""
     single = ", single precision" if plan.precision == "single" else ""
     lines = [
         f"plan for {counted(plan.skeleton.variables, 'variable')} and {listed(plan.names)}",
@@ -33,7 +33,7 @@ def printed(plan: Plan) -> str:
         lines.append(f"  the constraint rules out {plan.pruned:,} of {counted(total, 'tally')} in all tables")
     if plan.layout.costliest >= 0:
         lines.append(f"  costliest step: {_costliest(plan)}")
-    if plan.search is not None:
+    if search and plan.search is not None:
         lines.append(f"  single answer by bounds: {plan.search}")
     return "\n".join(lines)
 
