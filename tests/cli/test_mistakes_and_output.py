@@ -121,3 +121,62 @@ def test_names_that_a_format_does_not_have(files, capsys):
     for source, target in (("two.cfn", "a.json"), ("two.cfn", "a.cfn"), ("week.uai", "a.wcsp")):
         run("convert", source, target)
         assert "names" not in capsys.readouterr().err
+
+
+def test_a_network_is_recognised_by_its_content(files, capsys):
+    said(capsys, "convert", "week.uai", "week.cfn")
+    Path("week.cfn").rename("network")  # its name in the file is tallytree
+    assert said(capsys, "solve", "network", "--json") == said(
+        capsys, "solve", "network", "--format", "cfn", "--json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.json", "MARKOV 1 2 0", "(read as json, by its name; it looks like uai: use --format uai)"),
+        ("a.uai", '{"tallytree": 1}', "(read as uai, by its name; it looks like json: use --format json)"),
+        ("a.json", "", "a.json, line 1, column 1: the file is empty\n"),
+        ("a.json", '{"model": {}}', "the key 'tallytree' is missing\n"),
+        ("a.json", '{"tallytree": 2, "model": {}}', "expected the version of the format, 1, got 2\n"),
+        (
+            "a.json",
+            '{"tallytree": 1, "model": {"cardinalities": [2]}, "fixed": {"0": 7}}',
+            "a.json: fixed: fixed[0] is 7, which is not a state of variable 0; its states are 0 to 1\n",
+        ),
+    ],
+)
+def test_files_that_cannot_be_read(files, capsys, name, content, says):
+    Path(name).write_text(content)
+    assert run("solve", name) == Exit.MALFORMED
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--set", "target=nan"), Exit.USAGE, "--set target: expected a finite number, got 'nan'"),
+        (("--fix", "0=dri"), Exit.MALFORMED, "--fix 0: 'dri' is not a state of this variable; its states"),
+        (("--where", "wet == 2.5"), Exit.INFEASIBLE, "the nearest attainable tallies are (wet=2), (wet=3)"),
+        (("--where", "score > 2"), Exit.MALFORMED, "only read statistics and parameters (target, wet)"),
+    ],
+)
+def test_options_that_cannot_be_right(files, capsys, arguments, code, says):
+    assert run("solve", "week.json", *arguments) == code
+    assert says in capsys.readouterr().err
+
+
+def test_a_condition_on_numbers_alone(files, capsys):
+    assert run("solve", "week.uai", "--where", "1 == 2") == Exit.INFEASIBLE
+    assert "it compares only numbers and is always false" in capsys.readouterr().err
+
+
+def test_a_distance_needs_the_score_as_objective(files, capsys):
+    assert run("k-best", "week.json", "-k", "2", "--distance", "2") == Exit.MALFORMED
+    assert "remove --distance, or use --objective score" in capsys.readouterr().err
+
+
+def test_the_plan_of_a_profile_has_no_bounds(files, capsys):
+    lines = said(capsys, "plan", "week.uai", "--count", "wet=1", "--where", "wet == 2")
+    solve, profile = lines.split("profile:")
+    assert "by bounds" in solve and "by bounds" not in profile

@@ -55,8 +55,9 @@ def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
     ("arguments", "code", "says"),
     [
         (("week.json",), Exit.MALFORMED, "an objective does not apply; use --objective score to drop it"),
-        (("week.uai", *COUNT, "--given", "ones=2"), Exit.USAGE, "no such statistic; the statistics are wet"),
-        (("week.uai", "--given", "ones=2"), Exit.USAGE, "the statistics are none; add one with --count"),
+        (("week.uai", *COUNT, "--given", "x=2"), Exit.MALFORMED, "no such statistic; the statistics are wet"),
+        (("week.uai", *COUNT, "--given", "wt=2"), Exit.MALFORMED, "no such statistic; did you mean 'wet'?"),
+        (("week.uai", "--given", "ones=2"), Exit.MALFORMED, "the statistics are none; add one with --count"),
         (("week.uai", *COUNT, "--given", "wet=two"), Exit.USAGE, "--given wet: expected an integer"),
     ],
 )

@@ -209,7 +209,7 @@ def grammar_file(**changes: object) -> Source:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tallytree_grammar": 2}, "expected the version of the format, 1 to 1, got 2"),
+        ({"tallytree_grammar": 2}, "expected the version of the format, 1, got 2"),
         ({"binary": [["S", "N", -1.0]]}, r"binary\[0\]: expected a list of 4, got a list of 3"),
         ({"binary": [["S", "N", 7, -1.0]]}, r"binary\[0\]\[2\]: expected a symbol, got 7"),
         ({"binary": [["S", "N", "N", "inf"]]}, r"binary\[0\]\[3\]: expected a finite number, got 'inf'"),

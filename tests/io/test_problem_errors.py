@@ -20,7 +20,7 @@ from tallytree.io.files import Source
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"tallytree": 2}, "file: tallytree: expected the version of the format, 1 to 1, got 2"),
+        ({"tallytree": 2}, "file: tallytree: expected the version of the format, 1, got 2"),
         ({"model": None}, "file: the document: the key 'model' is missing"),
         ({"modle": {}}, "file: the document: unknown key 'modle'; did you mean 'model'?"),
         ({"model": 3}, "file: model: expected an object, got 3"),
@@ -42,7 +42,7 @@ from tallytree.io.files import Source
         ({"model": {"cardinalities": [True]}}, "file: model.cardinalities[0]: expected a number of states"),
         (
             {"model": {"cardinalities": [2], "factors": [{"scope": [1], "table": [0, 0]}]}},
-            "file: model.factors[0].scope[0]: expected the name or number of a variable, 0 to 0, got 1",
+            "file: model.factors[0].scope[0]: expected the name or number of a variable, 0, got 1",
         ),
         (
             {"model": {"cardinalities": [2], "factors": [{"scope": ["x"], "table": [0, 0]}]}},
@@ -85,7 +85,7 @@ from tallytree.io.files import Source
         ({"objective": "wet > 1"}, "file: the document: objective must be a number, such as score - ones"),
         ({"objective": "score +"}, 'file: the document: objective: "score +", character 8: expected'),
         ({"where": "wet"}, "file: the document: where must be a condition, such as ones >= 2; got 'wet'"),
-        ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint is on"),
+        ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint can only read"),
         ({"where": "wet * tp <= 1"}, "file: the document: where: (wet) * (tp) is not linear"),
         ({"where": {"all": []}}, "file: where.all: expected at least one constraint, got a list of 0"),
         (
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_with_its_path(parts, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "file, line 1, column 1: Expecting value"),
+        (b"", "file, line 1, column 1: the file is empty"),
         (b"{", "file, line 1, column 2: Expecting property name"),
         (b"\xff", "file is not UTF-8 text"),
         (b'{"tallytree": 1, "tallytree": 1}', "file: the key 'tallytree' occurs twice in one object"),

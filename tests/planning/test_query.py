@@ -156,7 +156,7 @@ def test_where_a_further_pass_is_too_large_the_ranges_are_named():
 def test_what_else_can_be_infeasible():
     model = chain()
     ones, _, _ = counted(model)
-    with pytest.raises(tt.InfeasibleError, match="it reads no statistic"):
+    with pytest.raises(tt.InfeasibleError, match="it compares only numbers"):
         tt.solve(model, where=0 * ones >= 1)
     with pytest.raises(tt.InfeasibleError, match="the objective is -inf at every attainable tally"):
         tt.solve(model, [ones], lambda score, k: score - np.inf, where=ones >= 3)

@@ -34,7 +34,7 @@ def nearest(query: Query[Any], options: PlanOptions) -> str:
     assert query.constraint is not None
     statistics = query.constraint.statistics
     if not statistics:
-        return "it reads no statistic, so no tally can change that"
+        return "it compares only numbers and is always false"
     limited = options._replace(memory_limit=min(_MOST_BYTES, options.limit))
     table = _affordable(query, statistics, limited)
     if table is None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import math
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -34,6 +37,8 @@ from tallytree.statistics.statistic import Recipe, Statistic
 
 STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
+_VERSION = re.compile(rb'"tallytree"\s*:')
+"""The key that every problem file has; in a network, the word can only be a name."""
 
 
 def problem_of(options: Namespace) -> ProblemFile:
@@ -46,9 +51,10 @@ def problem_of(options: Namespace) -> ProblemFile:
     try:
         problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
     except ModelError as error:
-        if told is not None:
+        hint = "" if options.format else _format_hint(told, origin.data)
+        if not hint:
             raise
-        raise ModelError(f"{error} (read as {kind}, by its content; --format sets another format)") from None
+        raise ModelError(f"{error} ({hint})") from None
     return _extended(problem, options)
 
 
@@ -88,8 +94,17 @@ def _sniffed(data: bytes) -> str:
     if start.startswith((b"MARKOV", b"BAYES")):
         return "uai"
     if start.startswith((b"{", b"[")):
-        return "json" if b'"tallytree"' in data else "cfn"
+        return "json" if _VERSION.search(data) else "cfn"
     return "wcsp"
+
+
+def _format_hint(told: str | None, data: bytes) -> str:
+    """Say how the format of a file that cannot be read was found, if another one is likely."""
+    likely = _sniffed(data)
+    if told is None:
+        return f"read as {likely}, by its content; --format sets another format"
+    other = likely != told and (likely == "uai" or (likely != "wcsp" and told in ("uai", "wcsp")))
+    return f"read as {told}, by its name; it looks like {likely}: use --format {likely}" if other else ""
 
 
 def _uai(origin: Source, options: Namespace) -> ProblemFile:
@@ -142,8 +157,10 @@ def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
     known = dict(zip(problem.names, problem.statistics, strict=True))
     for name, value in pairs(getattr(options, "given", []), "--given"):
         if name not in known:
+            near = get_close_matches(name, known, n=1)
             listed = ", ".join(known) or "none; add one with --count NAME=STATE"
-            raise UsageError(f"--given {name}: there is no such statistic; the statistics are {listed}")
+            hint = f"did you mean {near[0]!r}?" if near else f"the statistics are {listed}"
+            raise ModelError(f"--given {name}: there is no such statistic; {hint}")
         parts.append(known[name] == _whole(name, value))
     return all_of(parts)
 
@@ -186,9 +203,12 @@ def _count(name: str, states: str) -> Recipe:
 
 def _value(name: str, text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise UsageError(f"--set {name}: expected a number, got {text!r}") from None
+    if not math.isfinite(value):
+        raise UsageError(f"--set {name}: expected a finite number, got {text!r}")
+    return value
 
 
 # --- writing ------------------------------------------------------------------------------------------------

@@ -57,14 +57,19 @@ or by their name alone if it cannot be mistaken for a word."""
 
 _PARAMETER = re.compile(rf"\b({'|'.join(_OPTIONS)})=(?:'([\w-]+)')?|\b(\w+_\w+)\b")
 
+_FIXED = r"(?<!fixed: )\bfixed\[(.+?)\] is (.+?), which is not a state of variable [^;]+"
+"""A wrong state in ``--fix``; the key of a file keeps its name."""
+
 _PHRASES = {
     r"tallytree\.solve\(model, where=…\)": "tallytree solve --where",
     r"tallytree\.relax\(model, where=…\)": "tallytree relax",
     r"tallytree\.solve\b": "tallytree solve",
     r"use tallytree\.score_between, or an": "use an",
     r"; a clique tree can also be passed": "",
-    r"\bfixed= or allowed=": "--fix",
-    r"\bfixed\[(.+?)\] is": r"--fix: variable \1 is",
+    r"\bfixed= or allowed=": "fixed or observed states",
+    _FIXED: r"--fix \1: \2 is not a state of this variable",
+    r"remove the distance, or give the objective 'score'": "remove --distance, or use --objective score",
+    r"Ask for fewer labellings, or": "Ask for fewer labellings (-k), or",
     r"remove where=, or use decode=BestDecoder\(\)": "remove --where, or --decode and --maximise",
     r'\(horizontal=0, vertical=1, tail="single"\)': "(train with --horizontal 0 --vertical 1 --tail single)",
     r"; or pass a loss from tallytree\.losses": "",
@@ -144,11 +149,15 @@ def _tick(what: str, done: Event, expected: Callable[[], float | None] | None) -
     start = monotonic()
     if done.wait(_PATIENCE):
         return
+    _show(what, monotonic() - start, None)  # the estimate takes a moment itself
     whole = None if expected is None else expected()
     while not done.wait(_PACE):
-        seconds = monotonic() - start
-        part = f", about {min(100 * seconds / whole, 99):.0f} %" if whole else ""
-        sys.stderr.write(f"\r{visible(what)}: {seconds:.0f} s{part} (Ctrl-C stops)\033[K")
-        sys.stderr.flush()
+        _show(what, monotonic() - start, whole)
     sys.stderr.write("\r\033[K")
+    sys.stderr.flush()
+
+
+def _show(what: str, seconds: float, whole: float | None) -> None:
+    part = f", about {min(100 * seconds / whole, 99):.0f} %" if whole else ""
+    sys.stderr.write(f"\r{visible(what)}: {seconds:.0f} s{part} (Ctrl-C stops)\033[K")
     sys.stderr.flush()

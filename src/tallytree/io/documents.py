@@ -29,7 +29,8 @@ def document(source: Source) -> At:
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        raise ModelError(f"{source.name}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        message = error.msg if text.strip() else "the file is empty"
+        raise ModelError(f"{source.name}, line {error.lineno}, column {error.colno}: {message}") from None
     except ValueError as error:  # from the hooks, or an integer of thousands of digits
         raise ModelError(f"{source.name}: {error}") from None
     return At(value, source.name, "")
@@ -153,7 +154,7 @@ class At:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            self.refuse(f"{what}, {low} to {high}")
+            self.refuse(f"{what}, {low} to {high}" if low < high else f"{what}, {low}")
         return value
 
     def number(self) -> float:

@@ -28,7 +28,8 @@ def as_parameter(name: str, given: float | Parameter) -> Parameter:
     except (TypeError, ValueError, OverflowError):
         right = False
     if not right:
-        raise ModelError(f"the parameter {name!r} is {given!r}; its value and range must be finite numbers")
+        shown = parameter.value if parameter[1:] == (None, None) else tuple(parameter)
+        raise ModelError(f"the parameter {name!r} is {shown!r}; its value and range must be finite numbers")
     low, high = parameter.low, parameter.high
     if low is not None and high is not None and low > high:
         raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")

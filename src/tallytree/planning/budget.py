@@ -14,10 +14,11 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.planning.query import Query
 from tallytree.values import counted
 
-WIDE = (
-    "Use a better elimination order (order=); for wide graphs, a branch-and-bound solver such as toulbar2 is "
-    "a better choice"
+_OTHERS = (
+    "a branch-and-bound solver such as toulbar2 finds the best labelling, and approximate inference gives "
+    "probabilities"
 )
+WIDE = f"Use a better elimination order (order=); for wide graphs, {_OTHERS}"
 """Advice for graphs that are too wide."""
 
 
@@ -26,7 +27,7 @@ def advice(statistics: int) -> str:
     if not statistics:
         return (
             "Give a better elimination order (order=), or raise memory_limit=; for wide graphs without "
-            "counts, a branch-and-bound solver such as toulbar2 is a better choice"
+            f"counts, {_OTHERS}"
         )
     return (
         "Cap a statistic that only has to reach a bound, use fewer statistics, give a better elimination "

@@ -239,8 +239,10 @@ def _with_number(left: Linear, relation: str, bound: float) -> Constraint:
         return _always(bool(_on_numbers(relation, 0.0, bound)))
     if _is_whole(bound):
         return _COMPARED[relation](left, int(bound))
-    if relation in ("==", "!="):
-        return _always(relation == "!=")
+    if relation == "!=":
+        return _always(True)
+    if relation == "==":  # false, in terms that an error message can show
+        return (left <= math.floor(bound)) & (left >= math.ceil(bound))
     return left <= math.floor(bound) if relation in ("<", "<=") else left >= math.ceil(bound)
 
 

@@ -210,8 +210,9 @@ def _unknown(name: str, what: str, known: set[str]) -> str:
     names = ", ".join(sorted(known)) or "none"
     if name == "score":
         return (
-            f"{what} reads the score, but a constraint is on statistics ({names}); for a range of scores, "
-            "use tallytree.score_between, or an objective such as where(score >= 3, score, -inf)"
+            f"{what} reads the score, but a constraint can only read statistics and parameters ({names}); "
+            "for a range of scores, use tallytree.score_between, or an objective such as "
+            "where(score >= 3, score, -inf)"
         )
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"available are {names}"
