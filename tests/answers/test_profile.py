@@ -114,6 +114,20 @@ def test_little_memory_gives_the_same_answers_from_checkpoints(problem):
         check_profile(prof, model, statistics)
 
 
+def test_a_cap_is_named_where_nothing_satisfies_a_constraint():
+    model = tt.Model.chain(np.zeros((6, 2)), np.zeros((2, 2)))
+    ones, few = tt.count(state=1, name="ones"), tt.count(state=1, name="few", cap=3)
+    says = r"are \(few=3\), \(few=2\), \(few=1\); few is capped, so 3 means 3 or more$"
+    with pytest.raises(tt.InfeasibleError, match=says):
+        tt.solve(model, where=few == 5)
+    with pytest.raises(tt.InfeasibleError, match=says):
+        tt.profile(model, [few]).best(where=few == 5)
+    for where in (ones >= 7, (ones >= 7) & (few >= 1), ones == 7):
+        with pytest.raises(tt.InfeasibleError) as raised:
+            tt.solve(model, where=where)
+        assert "ones is capped" not in str(raised.value)
+
+
 def test_a_capped_statistic_is_named_as_such_where_the_whole_one_is_missing():
     model = tt.Model.chain(np.zeros((5, 2)), np.eye(2))
     ones = tt.count(model, state=1, name="ones")

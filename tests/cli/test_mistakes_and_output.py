@@ -158,6 +158,7 @@ def test_files_that_cannot_be_read(files, capsys, name, content, says):
         (("--set", "target=nan"), Exit.USAGE, "--set target: expected a finite number, got 'nan'"),
         (("--fix", "0=dri"), Exit.MALFORMED, "--fix 0: 'dri' is not a state of this variable; its states"),
         (("--where", "wet == 2.5"), Exit.INFEASIBLE, "the nearest attainable tallies are (wet=2), (wet=3)"),
+        (("--where", "wet <= 0.5 * target * wet"), Exit.MALFORMED, "multiply both sides to get rid of"),
         (("--where", "score > 2"), Exit.MALFORMED, "only read statistics and parameters (target, wet)"),
     ],
 )
@@ -169,6 +170,12 @@ def test_options_that_cannot_be_right(files, capsys, arguments, code, says):
 def test_a_condition_on_numbers_alone(files, capsys):
     assert run("solve", "week.uai", "--where", "1 == 2") == Exit.INFEASIBLE
     assert "it compares only numbers and is always false" in capsys.readouterr().err
+
+
+def test_a_relaxation_needs_a_constraint(files, capsys):
+    for arguments in (("week.json",), ("week.uai",)):
+        assert run("relax", *arguments) == Exit.MALFORMED
+        assert "use --where, and --objective score to drop an objective" in capsys.readouterr().err
 
 
 def test_a_distance_needs_the_score_as_objective(files, capsys):

@@ -51,6 +51,11 @@ def test_samples_are_of_the_tally_and_repeat_with_a_seed(files, capsys):
     assert len(said(capsys, *ask).splitlines()) == 5
 
 
+def test_no_samples(files, capsys):
+    assert said(capsys, "sample", "week.uai", "-n", "0").split() == ["score", "labelling"]
+    assert json.loads(said(capsys, "sample", "week.uai", "-n", "0", "--json")) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -43,7 +43,7 @@ def nearest(query: Query[Any], options: PlanOptions) -> str:
     if not len(table):
         return table._none_left
     missed = query.constraint.violation({s: table.tallies[:, i] for i, s in enumerate(statistics)})
-    return nearest_tallies(table.names, table.tallies, missed)
+    return nearest_tallies(table.names, table.tallies, missed, statistics)
 
 
 def _affordable(query: Query[Any], statistics: Sequence[Any], options: PlanOptions) -> TallyTable[Any] | None:

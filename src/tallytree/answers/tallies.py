@@ -170,11 +170,18 @@ def unattained(
     )
 
 
-def nearest_tallies(names: Sequence[str], tallies: NDArray[np.int64], missed: NDArray[Any]) -> str:
-    """Return the tallies nearest to satisfying a constraint, for the end of an error message."""
+def nearest_tallies(
+    names: Sequence[str], tallies: NDArray[np.int64], missed: NDArray[Any], read: Iterable[Any] = ()
+) -> str:
+    """Return the tallies nearest to satisfying a constraint, for the end of an error message.
+
+    `read`: the statistics of the constraint, of which the caps are named.
+    """
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
     shown = (_named(names, row) for row in tallies[rows].tolist())
-    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}"
+    caps = [(s.name, s.cap) for s in read if getattr(s, "cap", None) is not None]
+    told = [f"; {name} is capped, so {cap} means {cap} or more" for name, cap in caps]
+    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}{''.join(told)}"
 
 
 def _named(names: Sequence[str], tally: Sequence[int]) -> str:

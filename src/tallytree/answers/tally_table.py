@@ -322,10 +322,9 @@ class TallyTable(RootTable, Generic[Answer]):
             )
         rows = np.flatnonzero(constraint.holds(columns))
         if not len(rows):
-            raise InfeasibleError(
-                f"no {self.noun} satisfies '{constraint}'; "
-                f"{nearest_tallies(self._names, self.tallies, constraint.violation(columns))}"
-            )
+            missed = constraint.violation(columns)
+            near = nearest_tallies(self._names, self.tallies, missed, constraint.statistics)
+            raise InfeasibleError(f"no {self.noun} satisfies '{constraint}'; {near}")
         return rows
 
     def _constraint(self, where: Where) -> Constraint:

@@ -95,7 +95,7 @@ def _marginals(options: Namespace) -> int:
 def _sample(options: Namespace) -> int:
     problem, found = _computed(options)
     drawn = found.sample(options.number, rng=options.seed)
-    drawn = drawn.reshape(options.number, -1)
+    drawn = drawn.reshape(options.number, len(problem.model))
     if options.json:
         print(reports.as_json([reports.drawn_json(problem, labelling) for labelling in drawn]))
     else:

@@ -68,6 +68,7 @@ _PHRASES = {
     r"; a clique tree can also be passed": "",
     r"\bfixed= or allowed=": "fixed or observed states",
     _FIXED: r"--fix \1: \2 is not a state of this variable",
+    r"give a constraint and no objective": "use --where, and --objective score to drop an objective",
     r"remove the distance, or give the objective 'score'": "remove --distance, or use --objective score",
     r"Ask for fewer labellings, or": "Ask for fewer labellings (-k), or",
     r"remove where=, or use decode=BestDecoder\(\)": "remove --where, or --decode and --maximise",

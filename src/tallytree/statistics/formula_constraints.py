@@ -120,7 +120,8 @@ def _is_whole(number: float) -> bool:
 def _whole(number: float, what: str, limit: float = math.inf) -> int:
     if not (_is_whole(number) and abs(number) < limit):
         size = f" below {limit:.4g}" if limit < math.inf else ""
-        raise ModelError(f"in a constraint, {what} must be an integer{size}, got {number!r}")
+        hint = "" if _is_whole(number) else "; multiply both sides to get rid of fractions"
+        raise ModelError(f"in a constraint, {what} must be an integer{size}, got {number!r}{hint}")
     return int(number)
 
 
