@@ -77,7 +77,10 @@ def test_compressed_as_toulbar2_reads_them(files, capsys, module, suffix):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("solve", "week.uai", "two.cfn"), "unrecognized arguments: two.cfn; tallytree solve takes file"),
+        (
+            ("solve", "week.uai", "two.cfn"),
+            "unrecognized arguments: two.cfn; tallytree solve takes only file and options",
+        ),
         (("solve", "week.uai", "--order", "sweeep"), "got 'sweeep'; did you mean sweep?"),
     ],
 )

@@ -73,7 +73,7 @@ class _CommandParser(Parser):
         text = f"unrecognized arguments: {' '.join(arguments)}"
         option = arguments[0].split("=")[0]
         if not option.startswith("-") or option == "-":
-            return f"{text}; {self.prog} takes {_files_of(self)}"
+            return f"{text}; {self.prog} takes only {_files_of(self)} and options"
         if elsewhere := self._commands_with(option):
             return f"{text}; {option} is an option of {elsewhere}"
         others = [name for other in self._others.values() for name in option_names(other)]
