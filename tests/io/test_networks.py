@@ -15,6 +15,9 @@ from networks import (
     wcsp,
 )
 
+import tallytree as tt
+from tallytree.io import ProblemFile, read_cfn, read_wcsp, write_cfn, write_wcsp
+
 
 def by_definition(sizes, top, functions) -> float | None:
     costs = [
@@ -29,3 +32,15 @@ def test_the_least_cost_is_that_of_the_definition(network):
     expected = by_definition(*network)
     assert least(wcsp(as_wcsp(*network))) == pytest.approx(expected)
     assert least(cfn(as_cfn(*network))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["week.cfn", "week.wcsp"])
+def test_upper_limits_are_read_back_as_they_were_meant(tmp_path, name):
+    model = tt.Model.chain([[0, 1.5], [0, -2.5], [0, 3], [0, 2]], [[1, 0], [0, 1]])
+    problem = ProblemFile(model, [tt.count(state=1, name="ones")], where="ones == 2")
+    write, read = (write_cfn, read_cfn) if name.endswith("cfn") else (write_wcsp, read_wcsp)
+    write(problem, tmp_path / name)
+    again = read(tmp_path / name)
+    assert again.solve().assignment.tolist() == problem.solve().assignment.tolist()
+    assert list(again.solve().tally) == [2, 2]  # not 2 and -2
+    assert len(again.plan().statistics) == 1

@@ -90,7 +90,7 @@ def _knapsack(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> lis
         (v, tuple(w if a == 1 else 0 for a in range(n)))
         for v, n, w in zip(scope, sizes, weights, strict=True)
     ]
-    return [Counted(tuple(entries), low=_whole(parameters["capacity"]))]
+    return [_at_least(tuple(entries), _whole(parameters["capacity"]))]
 
 
 def _knapsack_by_value(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
@@ -101,7 +101,7 @@ def _knapsack_by_value(scope: Scope, sizes: Sequence[int], parameters: Parameter
         for value, weight in pairs:
             weights[_within(value, n)] += _whole(weight)
         entries.append((v, tuple(weights)))
-    return [Counted(tuple(entries), low=_whole(parameters["capacity"]))]
+    return [_at_least(tuple(entries), _whole(parameters["capacity"]))]
 
 
 def _knapsack_by_triple(scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:
@@ -112,7 +112,14 @@ def _knapsack_by_triple(scope: Scope, sizes: Sequence[int], parameters: Paramete
             raise ModelError(f"a knapsack uses variable {variable}, which is not in its scope")
         tables[variable][_within(value, len(tables[variable]))] += _whole(weight)
     entries = tuple((v, tuple(weights)) for v, weights in tables.items())
-    return [Counted(entries, low=_whole(parameters["capacity"]))]
+    return [_at_least(entries, _whole(parameters["capacity"]))]
+
+
+def _at_least(entries: tuple[tuple[int, tuple[int, ...]], ...], capacity: int) -> Counted:
+    """Return a knapsack, which is at least its capacity; without positive weights, it is an upper limit."""
+    if any(weight > 0 for _, weights in entries for weight in weights):
+        return Counted(entries, low=capacity)
+    return Counted(tuple((v, tuple(-w for w in weights)) for v, weights in entries), high=-capacity)
 
 
 def _within(value: Any, size: int) -> int:
