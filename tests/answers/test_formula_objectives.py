@@ -61,7 +61,7 @@ def test_batches():
 
 
 def test_names_that_do_not_belong():
-    with pytest.raises(tt.ModelError, match=r"objective reads 'one', .* did you mean 'ones'"):
+    with pytest.raises(tt.ModelError, match=r"objective uses 'one', .* did you mean 'ones'"):
         tt.solve(MODEL, [ONES], "score - 2*one")
     with pytest.raises(tt.ModelError, match="objective must be a number, such as"):
         tt.solve(MODEL, [ONES], "ones >= 2")

@@ -30,7 +30,11 @@ from tallytree.io import ProblemFile, write_problem, write_uai
         (("solve", "week.uai", "--format", "json"), Exit.MALFORMED, "week.uai, line 1, column 1"),
         (("solve", "week.json", "--set", "target=1", "--set", "target=2"), Exit.USAGE, "'target' twice"),
         (("solve", "week.json", "--fix", "0=dry", "--fix", "0=wet"), Exit.USAGE, "--fix sets '0' twice"),
-        (("solve", "week.json", "--set", "tarket=1"), Exit.USAGE, "--set tarket: no formula reads it"),
+        (
+            ("solve", "week.json", "--set", "tarket=1"),
+            Exit.USAGE,
+            "tarket: no formula uses it; did you mean 'target'?",
+        ),
         (
             ("solve", "week.json", "--where", ""),
             Exit.MALFORMED,

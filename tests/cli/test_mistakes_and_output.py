@@ -162,7 +162,7 @@ def test_files_that_cannot_be_read(files, capsys, name, content, says):
         (("--fix", "0=dri"), Exit.MALFORMED, "--fix 0: 'dri' is not a state of this variable; its states"),
         (("--where", "wet == 2.5"), Exit.INFEASIBLE, "the nearest attainable tallies are (wet=2), (wet=3)"),
         (("--where", "wet <= 0.5 * target * wet"), Exit.MALFORMED, "multiply both sides to get rid of"),
-        (("--where", "score > 2"), Exit.MALFORMED, "only read statistics and parameters (target, wet)"),
+        (("--where", "score > 2"), Exit.MALFORMED, "only use statistics and parameters (target, wet)"),
     ],
 )
 def test_options_that_cannot_be_right(files, capsys, arguments, code, says):

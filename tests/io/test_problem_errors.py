@@ -81,11 +81,11 @@ from tallytree.io.files import Source
             {"statistics": [{"name": "n", "tables": [{"scope": [0], "table": [0, 0.5]}]}]},
             "file: statistics[0].tables[0].table[1]: expected an integer below 2**40 in magnitude, got 0.5",
         ),
-        ({"objective": "score + x"}, "file: the document: objective reads 'x', which is neither a statistic"),
+        ({"objective": "score + x"}, "file: the document: objective uses 'x', which is neither a statistic"),
         ({"objective": "wet > 1"}, "file: the document: objective must be a number, such as score - ones"),
         ({"objective": "score +"}, 'file: the document: objective: "score +", character 8: expected'),
         ({"where": "wet"}, "file: the document: where must be a condition, such as ones >= 2; got 'wet'"),
-        ({"where": "score > 1"}, "file: the document: where reads the score, but a constraint can only read"),
+        ({"where": "score > 1"}, "file: the document: where uses the score, but a constraint can only use"),
         ({"where": "wet * tp <= 1"}, "file: the document: where: (wet) * (tp) is not linear"),
         ({"where": {"all": []}}, "file: where.all: expected at least one constraint, got a list of 0"),
         (

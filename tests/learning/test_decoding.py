@@ -73,7 +73,7 @@ def test_an_example_that_cannot_satisfy_a_constraint_is_named(decoder):
 
 def test_other_errors_of_a_batch_are_raised_as_they_are():
     model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)), states=["O", "B"])
-    with pytest.raises(tt.ModelError, match=r"^where='b >= 1' reads statistics by name, but none are given"):
+    with pytest.raises(tt.ModelError, match=r"^where='b >= 1' uses statistics by name, but none are given"):
         BestDecoder().each([model], "b >= 1")
 
 

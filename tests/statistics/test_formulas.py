@@ -225,7 +225,7 @@ def test_what_is_no_constraint_is_refused(text, message):
 
 
 def test_a_constraint_on_something_else_is_refused():
-    with pytest.raises(ModelError, match="reads b, which is not one of the statistics"):
+    with pytest.raises(ModelError, match="uses b, which is not one of the statistics"):
         as_text(B >= 1, {A: "a"})
 
 

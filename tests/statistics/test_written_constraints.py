@@ -77,17 +77,17 @@ def test_texts_agree_with_all_labellings(model, rng, relation, bound):
 
 
 REFUSED = [
-    ([], "a == 2", r"where='a == 2' reads statistics by name, but none are given; pass statistics="),
+    ([], "a == 2", r"where='a == 2' uses statistics by name, but none are given; pass statistics="),
     ([A], "a = 2", r"'=' has no meaning in a formula; write =="),
     ([A], "a", "where must be a condition, such as ones >= 2; got 'a'"),
     (
         [A],
         "aa > 1",
-        "where reads 'aa', which is neither a statistic nor a parameter; did you mean 'a'|available are a",
+        "where uses 'aa', which is neither a statistic nor a parameter; did you mean 'a'|available are a",
     ),
-    ([A], "B-NP >= 2", "In a formula, - means minus; to read the name B-NP, quote it: 'B-NP'"),
-    ([A, B.named("b")], "a-b >= 1 and c >= 2", "where reads 'c', which is neither .*; available are a, b$"),
-    ([A, B.named("a")], "a > 1", "reads 'a', but two statistics have this name; rename one"),
+    ([A], "B-NP >= 2", "In a formula, - means minus; quote the name B-NP: 'B-NP'"),
+    ([A, B.named("b")], "a-b >= 1 and c >= 2", "where uses 'c', which is neither .*; available are a, b$"),
+    ([A, B.named("a")], "a > 1", "uses 'a', but two statistics have this name; rename one"),
     ([A], "__import__('os')", "'__import__' is not a function"),
     ([A], "", "expected a number, a name or '\\(', got the end"),
 ]
@@ -117,7 +117,7 @@ def test_names_in_quotes_are_statistics():
     wanted = tt.solve(MODEL, where=(first >= 2) & (infinite == 1))
     for text in ("'B-NP' >= 2 and 'inf' == 1", '"B-NP" >= 2 and "inf" == 1', "`B-NP` >= 2 and `inf` == 1"):
         assert tt.solve(MODEL, [first, infinite], where=text).score == wanted.score
-    with pytest.raises(tt.ModelError, match=r"reads 'B-VP', which is neither .* did you mean 'B-NP'\?$"):
+    with pytest.raises(tt.ModelError, match=r"uses 'B-VP', which is neither .* did you mean 'B-NP'\?$"):
         tt.solve(MODEL, [first], where="'B-VP' >= 2")
 
 

@@ -316,7 +316,7 @@ class TallyTable(RootTable, Generic[Answer]):
         missing = [s.name for s in constraint.statistics if s not in columns]
         if missing:
             raise ModelError(
-                f"the constraint '{constraint}' reads {', '.join(missing)}, which this profile does not "
+                f"the constraint '{constraint}' uses {', '.join(missing)}, which this profile does not "
                 f"carry (it has {self._carried_names}); add it to the profile, or use solve(…, where=…), "
                 "which adds missing statistics"
             )

@@ -53,7 +53,7 @@ def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint 
         if unknown is not None:
             hint = minus_hint(formula.text, known) or f"; add --count {unknown}=LABEL"
             raise ModelError(
-                f"--where reads {unknown!r}, but the counts are {', '.join(known) or 'none'}{hint}"
+                f"--where uses {unknown!r}, but the counts are {', '.join(known) or 'none'}{hint}"
             )
     whole = as_constraint_of(parts[0], statistics, {})
     for formula in parts[1:]:

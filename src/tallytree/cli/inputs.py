@@ -147,8 +147,8 @@ def _check_read(problem: ProblemFile, names: list[str]) -> None:
     read = {name for formula in formulas for name in formula.names}
     for name in names:
         if name not in read:
-            known = ", ".join(other for other in problem.parameters if other not in names) or "none"
-            raise UsageError(f"--set {name}: no formula reads it; the parameters are {known}")
+            known = [other for other in problem.parameters if other not in names]
+            raise UsageError(f"--set {name}: no formula uses it; {_near(name, known, 'parameter')}")
 
 
 def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
@@ -157,12 +157,17 @@ def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
     known = dict(zip(problem.names, problem.statistics, strict=True))
     for name, value in pairs(getattr(options, "given", []), "--given"):
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            listed = ", ".join(known) or "none; add one with --count NAME=STATE"
-            hint = f"did you mean {near[0]!r}?" if near else f"the statistics are {listed}"
-            raise ModelError(f"--given {name}: there is no such statistic; {hint}")
+            add = "" if known else "; add one with --count NAME=STATE"
+            hint = _near(name, list(known), "statistic")
+            raise ModelError(f"--given {name}: there is no such statistic; {hint}{add}")
         parts.append(known[name] == _whole(name, value))
     return all_of(parts)
+
+
+def _near(name: str, known: list[str], noun: str) -> str:
+    """Suggest the nearest name, or list all."""
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"the {noun}s are {', '.join(known) or 'none'}"
 
 
 def _whole(name: str, text: str) -> int:

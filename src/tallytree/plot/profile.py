@@ -101,7 +101,7 @@ def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
     missing = [s.name for s in constraint.statistics if s not in columns]
     if missing:
         raise ModelError(
-            f"the constraint '{constraint}' reads {', '.join(missing)}, but the plot shows "
+            f"the constraint '{constraint}' uses {', '.join(missing)}, but the plot shows "
             f"{counted(len(profile.names), 'statistic')}: {', '.join(profile.names)}"
         )
     return np.broadcast_to(constraint.holds(columns), len(profile))

@@ -65,15 +65,15 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
     for term in terms:
         if known.setdefault(term.name, term) != term and term.name in formula.names:
             raise ModelError(
-                f"where={where!r} reads {term.name!r}, but two statistics have this name; rename one"
+                f"where={where!r} uses {term.name!r}, but two statistics have this name; rename one"
             )
     if "inf" in known and ("number", math.inf) in formula.code:
         raise ModelError(
-            f"where={where!r} reads 'inf', the name of a statistic, but it is infinity; quote or rename it"
+            f"where={where!r} uses 'inf', the name of a statistic, but it is infinity; quote or rename it"
         )
     if not terms:
         raise ModelError(
-            f"where={where!r} reads statistics by name, but none are given; pass statistics=, for example "
+            f"where={where!r} uses statistics by name, but none are given; pass statistics=, for example "
             "[tt.count(state=1, name='ones')], or a constraint such as tt.count(state=1) >= 2"
         )
     return as_constraint_of(checked_formula(formula, "where", known), terms, {})
@@ -92,7 +92,7 @@ def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:
         missing = [term.name for term in constraint.statistics if term not in names]
         if missing:
             raise ModelError(
-                f"the constraint '{constraint}' reads {', '.join(missing)}, which is not one of the "
+                f"the constraint '{constraint}' uses {', '.join(missing)}, which is not one of the "
                 "statistics of the problem; add it"
             )
         renamed = Linear(

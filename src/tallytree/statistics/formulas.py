@@ -202,7 +202,7 @@ def minus_hint(text: str, known: Collection[str]) -> str:
     """Explain the hyphen if a name such as B-NP may have been meant, of which no part is known."""
     for found in _HYPHENED.findall(_QUOTED.sub(" ", text)):
         if not any(part in known for part in found.split("-")):
-            return f". In a formula, - means minus; to read the name {found}, quote it: '{found}'"
+            return f". In a formula, - means minus; quote the name {found}: '{found}'"
     return ""
 
 
@@ -210,10 +210,10 @@ def _unknown(name: str, what: str, known: set[str]) -> str:
     names = ", ".join(sorted(known)) or "none"
     if name == "score":
         return (
-            f"{what} reads the score, but a constraint can only read statistics and parameters ({names}); "
+            f"{what} uses the score, but a constraint can only use statistics and parameters ({names}); "
             "for a range of scores, use tallytree.score_between, or an objective such as "
             "where(score >= 3, score, -inf)"
         )
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"available are {names}"
-    return f"{what} reads {name!r}, which is neither a statistic nor a parameter; {hint}"
+    return f"{what} uses {name!r}, which is neither a statistic nor a parameter; {hint}"
