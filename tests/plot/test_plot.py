@@ -132,7 +132,7 @@ def test_profiles_that_cannot_be_drawn(week, wet):
     ):
         profile_curve(tt.profile(week))
     other = tt.count(week, state="dry", name="dry")
-    with pytest.raises(tt.ModelError, match=r"reads dry, but the plot shows 1 statistic: wet"):
+    with pytest.raises(tt.ModelError, match=r"uses dry, but the plot shows 1 statistic: wet"):
         profile_curve(tt.profile(week, [wet]), where=other >= 1)
 
 
