@@ -80,7 +80,7 @@ class Question(NamedTuple):
     def of(cls, options: Namespace, labels: Sequence[str]) -> Question:
         """Read the options."""
         counts = counts_of(options, [*labels, _ANY], _count)
-        where = constraint_of(options, counts)
+        where = constraint_of(options, counts, labels, _count)
         if options.decode == "best":
             refuse(options, ["penalty"], "except with --decode max-bracket")
             return cls(counts, where, options.number or 1, None)
