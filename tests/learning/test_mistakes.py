@@ -294,5 +294,5 @@ def test_a_constraint_can_be_a_string_with_labels(kind):
         model.predict(data, where="O == 5")
     with pytest.raises(tt.ModelError, match="which is not a label"):
         kind().fit(data, [[0, 1, 0, 1]] * 4).predict(data, where="x >= 1")
-    with pytest.raises(tt.ModelError, match="where= needs a constraint, .* got <function"):
+    with pytest.raises(tt.ModelError, match=r"where= needs a constraint, .* got <function"):
         model.predict(data, where=lambda ones: ones <= 2)

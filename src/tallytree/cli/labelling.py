@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +83,9 @@ _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pip
 def _metric(text: str) -> str:
     """Read a metric: accuracy, or F of tokens or chunks with a beta."""
     if text != "accuracy" and not text.removeprefix("chunk-").startswith("f"):
-        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
+        near = get_close_matches(text, ("accuracy", "f1", "chunk-f1"), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}{hint}")
     try:
         tt.losses.as_loss(text)
     except ModelError:

@@ -49,7 +49,7 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
     >>> tag_of("S-NP", "BIO")
     Traceback (most recent call last):
     tallytree.errors.ModelError: 'S-NP' is not a label of the BIO scheme: expected 'O', or a label that begins
-    with B- or I-; ...
+    with B- or I-. ...
     """
     if label == outside:
         return Tag("O", None)
