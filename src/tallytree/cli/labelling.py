@@ -73,10 +73,11 @@ def _options(command: ArgumentParser) -> None:
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
     add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
-    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
+    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 
+_NAMES = "counts and labels, such as \"'B-NP' >= 2\""
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
 
 

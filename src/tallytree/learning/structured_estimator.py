@@ -23,7 +23,7 @@ from tallytree.learning.parameters import check_parameters
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.learning.recipes import RecipeEstimator
-from tallytree.losses import HammingDistance, Loss, as_loss
+from tallytree.losses import HammingDistance, LabelCount, Loss, WeightedHamming, as_loss
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition_on
 from tallytree.statistics.formulas import Formula
@@ -231,7 +231,10 @@ class StructuredEstimator(RecipeEstimator):
         That is F over all examples for F losses, and the fraction of correct labels for Hamming losses.
         """
         X, y = self._paired(X, y)
-        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
+        loss, found = self._recipe(), self.predict(X)
+        if isinstance(loss, (LabelCount, WeightedHamming)):  # they are on the numbers of labels
+            y, found = (list(of_each(some, self.labels_.encode)) for some in (y, found))
+        return corpus_score(map(np.asarray, y), found, loss)
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
