@@ -209,9 +209,8 @@ class StructuredEstimator(RecipeEstimator):
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
         if isinstance(where, str):
             where = as_condition_on("where", Formula(where), [], self.labels_.names or (), self._count)
-        if isinstance(where, (bool, Statistic, Recipe)) or (
-            callable(where) and not isinstance(where, Constraint)
-        ):
+        given: Any = where  # lists have a constraint for each example
+        if not (given is None or isinstance(given, (Constraint, list, tuple))):
             more = "; compare it with a number" if isinstance(where, (Statistic, Recipe)) else ""
             raise ModelError(
                 f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {brief(where)}{more}"

@@ -170,7 +170,7 @@ class WindowFeatures:
     parts: bool = False
 
     def __repr__(self) -> str:
-        shown = {CHUNKING: "", TAGGING: "TAGGING"}.get(self.templates, repr(self.templates))
+        shown = {CHUNKING: "", TAGGING: "TAGGING"}.get(tuple(self.templates), repr(self.templates))
         return f"WindowFeatures({', '.join(filter(None, (shown, 'parts=True' if self.parts else '')))})"
 
     def __post_init__(self) -> None:
