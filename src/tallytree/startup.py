@@ -12,7 +12,16 @@ def is_command() -> bool:
     if name == "-m":  # its name until the module is found
         given = sys.orig_argv
         return given[given.index("-m") + 1].partition(".")[0] == "tallytree" if "-m" in given[:-1] else False
-    return os.path.splitext(os.path.basename(name))[0] == "tallytree"
+    return _runs_tallytree(name)
+
+
+def _runs_tallytree(path: str) -> bool:
+    return os.path.splitext(os.path.basename(path))[0] == "tallytree"
+
+
+def _is_worker() -> bool:
+    """Whether this process works for the command: it has the command's name, but was started otherwise."""
+    return _runs_tallytree(sys.argv[0]) and not any(map(_runs_tallytree, sys.orig_argv))
 
 
 def end_quietly() -> None:
@@ -23,7 +32,8 @@ def end_quietly() -> None:
 
 def _end(number: int, frame: object) -> None:
     try:
-        os.write(2, b"tallytree: interrupted\n")
+        if not _is_worker():  # the command itself says so
+            os.write(2, b"tallytree: interrupted\n")
     finally:
         os._exit(128 + number)
 

@@ -166,6 +166,21 @@ def test_an_interrupt_while_loading_is_no_traceback(corpus, command):
     assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "tallytree: interrupted\n")
 
 
+WORKER = """
+import os, signal, sys
+sys.argv[0] = "/bin/tallytree"  # as joblib sets it
+import tallytree.startup
+os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_workers_end_without_a_word():
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER], capture_output=True, text=True, check=False, preexec_fn=heard
+    )
+    assert (done.returncode, done.stderr) == (Exit.INTERRUPTED, "")
+
+
 def test_nothing_is_loaded_before_an_interrupt_is_heard():
     text = (
         "import sys; before = {*sys.modules}; exec(open(sys.argv[1]).read()); print({*sys.modules} - before)"

@@ -28,6 +28,28 @@ def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 # --- tag and chunk ------------------------------------------------------------------------------------------
 
 
+def test_a_loss_on_chunks_takes_the_scheme_of_the_labels(corpora, capsys):
+    Path("es.txt").write_text("the DT B-NP\nold JJ I-NP\ncat NN E-NP\n\ndogs NNS S-NP\nrun VB O\n")
+    training = ("train", "chunk", "es.txt", "--quiet", "--json", "--test", "es.txt")
+    margin = ("--loss", "chunk-f1", "--scaling", "slack", "--C", 10, "-o", "m.npz")
+    assert json.loads(said(capsys, *training, *margin))["test"]["f1"] == 1.0
+    assert load("m.npz").loss.scheme == "BIOES"
+    said(capsys, *training, "--objective", "likelihood", "--c2", 0.01, "-o", "crf.npz")
+    found = said(capsys, "chunk", "crf.npz", "es.txt", "--maximise", "chunk-f1")
+    assert [line.split()[-1] for line in found.splitlines() if line] == ["B-NP", "I-NP", "E-NP", "S-NP", "O"]
+
+
+def test_labels_in_a_constraint_stand_for_their_counts(corpora, capsys):
+    said(capsys, "train", "chunk", "train.txt", "-o", "m.npz", "--C", 10, "--quiet")
+    by_label = said(capsys, "chunk", "m.npz", "train.txt", "--where", "'B-NP' == 2")
+    assert by_label == said(capsys, "chunk", "m.npz", "train.txt", "--count", "n=B-NP", "--where", "n == 2")
+    assert by_label.count("B-NP") == 2 * 2 + 2  # two in each sentence, besides those of the file
+    said(capsys, "train", "parse", "train.mrg", "-o", "g.json")
+    by_label = said(capsys, "parse", "g.json", "train.mrg", "--where", "PP >= 1 or NP <= 2")
+    counted = ("--count", "p=PP", "--count", "n=NP", "--where", "p >= 1 or n <= 2")
+    assert by_label == said(capsys, "parse", "g.json", "train.mrg", *counted)
+
+
 def test_a_chunker_from_columns(corpora, capsys):
     told = json.loads(
         said(

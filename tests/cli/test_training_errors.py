@@ -24,6 +24,12 @@ from tallytree.learning import SequenceSVM, load
         ("train parse empty.txt -o m.npz", Exit.MALFORMED, "there are no trees in empty.txt"),
         ("train tag train.txt -o m.npz --column 9", Exit.MALFORMED,
          "line 3 of train.txt: the label should be in column 9, but there are 3 columns: 'the "),
+        ("train chunk train.txt -o m.npz --column 2 --loss chunk-f1", Exit.MALFORMED,
+         "line 3 of train.txt: 'DT' in column 2 is not a chunk label, such as B-NP, I-NP or O; set"),
+        ("train chunk train.txt -o m.npz --test tags.txt", Exit.MALFORMED,
+         "line 1 of tags.txt: 'DT' in the last column is not a chunk label"),
+        ("chunk chunker.npz tags.txt --score", Exit.MALFORMED,
+         "line 1 of tags.txt: 'DT' in the last column is not a chunk label"),
         ("train tag train.txt -o m.npz --column x", Exit.USAGE, "--column takes a number from 1"),
         ("train tag train.txt -o m.npz --beta 2 --loss f2", Exit.USAGE,
          "--beta has no effect except with --loss f1 and chunk-f1"),
@@ -42,12 +48,14 @@ from tallytree.learning import SequenceSVM, load
         ("chunk chunker.npz train.mrg --format text", Exit.MALFORMED, "which raw text does not have"),
         ("chunk chunker.npz one.txt", Exit.MALFORMED,
          "line 1 of one.txt: the tag should be in column 2, but there is one column: 'word'"),
-        ("chunk chunker.npz train.txt --where n>=1", Exit.MALFORMED, "add --count n=LABEL"),
+        ("chunk chunker.npz train.txt --where n>=1", Exit.MALFORMED,
+         "--where uses 'n', which is not a label, and not defined by --count; the names are B-NP, B-VP, "),
+        ("chunk chunker.npz train.txt --count np=B-NP --where npp>=1", Exit.MALFORMED, "did you mean 'np'?"),
         ("chunk chunker.npz train.txt --where n=>1", Exit.MALFORMED,
          "--where: \"n=>1\", character 2: '=>' has no meaning in a formula; write >="),
         ("chunk chunker.npz train.txt --where B-NP>=1", Exit.MALFORMED,
-         "uses 'B', but the counts are none. In a formula, - means minus; quote the name B-NP"),
-        ("chunk chunker.npz train.txt --count n=B-NP --where n-m>=1", Exit.MALFORMED, "add --count m=LABEL"),
+         "and not defined by --count. In a formula, - means minus; to read the name B-NP, quote it: 'B-NP'"),
+        ("chunk chunker.npz train.txt --count n=B-NP --where n-m>=1", Exit.MALFORMED, "--where uses 'm'"),
         ("chunk chunker.npz train.txt --count n=B-PN", Exit.MALFORMED, "'B-PN'; did you mean 'B-NP'?"),
         ("chunk chunker.npz train.txt --count n=O --where n", Exit.MALFORMED, "--where takes a condition"),
         ("chunk chunker.npz train.txt --count n=O --where n>=5", Exit.INFEASIBLE, "sentence 2 (the …): no"),
@@ -93,13 +101,14 @@ from tallytree.learning import SequenceSVM, load
         ("train parse train.mrg -o train.mrg", Exit.USAGE, "train.mrg would be overwritten"),
         ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.USAGE, "chunker.npz would be overwritten"),
         ("parse g.json train.mrg -o g.json", Exit.USAGE, "g.json would be overwritten"),
-        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "'X-NP' is not a label of the BIO scheme"),
+        ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "of odd.txt: 'X-NP' in the last column is"),
         ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
     ],
 )  # fmt: skip
 def test_errors_say_what_to_do(corpora, capsys, arguments, code, message):
     Path("empty.txt").write_text("\n")
     Path("one.txt").write_text("word\n")
+    Path("tags.txt").write_text("the DT\ncat NN\n")
     Path("odd.txt").write_text("the DT B-NP\ncat NN X-NP\n")
     Path("latin.txt").write_bytes(b"a DT O\r\nb DT O\r\ncaf\xe9 NN O\r\n")
     if "chunker.npz" in arguments:

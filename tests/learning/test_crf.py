@@ -210,7 +210,7 @@ def test_weights_of_classes():
         ({}, [1.0, -1.0], None, "the weight of example 1 is -1.0"),
         ({}, [np.nan, 1.0], None, "the weight of example 0 is nan"),
         ({}, [1.0], None, "there are 2 examples"),
-        ({"class_weight": {"z": 1.0}}, None, None, "class_weight has 'z'"),
+        ({"class_weight": {"z": 1.0}}, None, None, "class_weight has 'z', .* the labels are D, N"),
         ({"class_weight": {"D": -1.0}}, None, None, "the weight of label 'D' is -1.0"),
         ({"class_weight": 3}, None, None, "class_weight must be a mapping of labels"),
         ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions but 1 labels"),

@@ -77,12 +77,10 @@ def test_other_errors_of_a_batch_are_raised_as_they_are():
         BestDecoder().each([model], "b >= 1")
 
 
-def test_names_in_place_of_decoders_and_constraints_are_refused():
+def test_names_in_place_of_decoders_and_unknown_labels_are_refused():
     X, y = [[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]]
     fitted = SequenceSVM().fit(X, y)
     with pytest.raises(tt.ModelError, match=r"such as MaxExpected\('chunk-f1'\); got 'chunk-f2'"):
         fitted.predict(X, decode="chunk-f2")
-    with pytest.raises(
-        tt.ModelError, match=r"such as tt.count\(state='B-NP'\) <= 2; got the string 'x <= 1'"
-    ):
-        fitted.predict(X, where="x <= 1")
+    with pytest.raises(tt.ModelError, match="where uses 'z', which is not a label; the names are x, y"):
+        fitted.predict(X, where="z <= 1")

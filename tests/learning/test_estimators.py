@@ -25,6 +25,7 @@ from tallytree.learning import (
     Graph,
     GraphSVM,
     KBestDecoder,
+    SequenceCRF,
     SequenceSVM,
     accuracy_scorer,
     corpus_f,
@@ -136,6 +137,16 @@ def test_pipelines_transform_the_examples():
     assert pipeline.score(words, y) == 1.0
     pipeline.set_params(svm__C=2.0)
     assert pipeline.named_steps["svm"].C == 2.0
+
+
+@pytest.mark.parametrize("limit", ["max_passes", "max_seconds"])
+@pytest.mark.parametrize("estimator, other", [(SequenceSVM, "lower C"), (SequenceCRF, "raise c2")])
+def test_a_stopped_fit_names_the_limit_that_ended_it(estimator, other, limit):
+    words, y = sentences(12)
+    given = {"max_passes": 2} if limit == "max_passes" else {"max_seconds": 1e-9}
+    advice = f"To go further, raise {limit}, {other}, or raise the tolerance"
+    with pytest.warns(ConvergenceWarning, match=advice):
+        estimator(tolerance=1e-9, **given).fit([strings(sentence) for sentence in words], y)
 
 
 def test_a_stopped_fit_warns_and_can_go_on():

@@ -262,3 +262,37 @@ def test_losses_that_cannot_be_summed(objective):
 def test_the_usual_background_is_suggested_if_it_is_a_label():
     with pytest.raises(tt.ModelError, match=r"the background 'P' .*; .* FBeta\(background='O'"):
         SequenceSVM(tt.losses.FBeta(background="P")).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_a_constraint_can_be_a_string_with_labels(kind):
+    data = [[["a"], ["b"], ["a"], ["c"]]] * 4
+    model = kind().fit(data, [["B-NP", "I-NP", "B-NP", "O"]] * 4)
+    for text, constraint in (
+        ("'B-NP' == 1", tt.count(state="B-NP") == 1),
+        (
+            "O >= 2 and 'B-NP' + 'I-NP' <= 1",
+            (tt.count(state="O") >= 2) & (tt.count(state=["B-NP", "I-NP"]) <= 1),
+        ),
+        ("not 'I-NP' <= O", tt.count(state="I-NP") > tt.count(state="O")),
+    ):
+        found, wanted = model.predict(data, where=text), model.predict(data, where=constraint)
+        assert [one.tolist() for one in found] == [one.tolist() for one in wanted]
+    for text, message in (
+        (
+            "B-NP >= 1",
+            "where uses 'B', which is not a label. In a formula, - means minus; .* quote it: 'B-NP'",
+        ),
+        ("'B-PN' >= 1", r"which is not a label; did you mean 'B-NP'\?"),
+        ("x >= 1", "which is not a label; the names are B-NP, I-NP, O"),
+        ("O = 1", "'=' has no meaning in a formula; write =="),
+        ("O + 1", r"where takes a condition, such as O >= 2; got 'O \+ 1'"),
+    ):
+        with pytest.raises(tt.ModelError, match=message):
+            model.predict(data, where=text)
+    with pytest.raises(tt.InfeasibleError, match="example 0: no labelling satisfies 'O == 5'"):
+        model.predict(data, where="O == 5")
+    with pytest.raises(tt.ModelError, match="which is not a label"):
+        kind().fit(data, [[0, 1, 0, 1]] * 4).predict(data, where="x >= 1")
+    with pytest.raises(tt.ModelError, match=r"where= needs a constraint, .* got <function"):
+        model.predict(data, where=lambda ones: ones <= 2)

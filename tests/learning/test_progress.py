@@ -45,6 +45,16 @@ def test_a_terminal_has_one_line_that_is_written_again(estimator, monkeypatch):
     assert all(len(line) - len("\033[K") <= 59 for line in lines)
 
 
+@pytest.mark.parametrize("width", [40, 60, 79, 99, 200])
+def test_a_narrow_terminal_still_shows_the_remaining_time(width):
+    entry = Progress(1234, 46632.8, 12.0, False, 0.07331, 5_200_000, 7654.9, 1234.0)
+    line = entry.within(width)
+    assert len(line) <= width and line.startswith("pass 1234: loss 0.07331, ")
+    assert ("about 1234 s left (86 %)" in line) == (width >= 60)
+    assert ("gap ~1" in line) == (width >= 60)
+    assert (line == str(entry)) == (width == 200)
+
+
 @pytest.mark.parametrize("estimator", [SequenceSVM, SequenceCRF])
 def test_elsewhere_there_are_plain_lines(estimator, capsys):
     fitted = estimator(verbose=True).fit(X, Y)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+import tallytree as tt
 from tallytree.errors import ModelError
 from tallytree.learning import (
     GraphSVM,
@@ -161,3 +162,13 @@ def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
 def test_a_corpus_has_one_prediction_for_each_truth():
     with pytest.raises(ModelError, match="there are 2 truths but 1 predictions; each truth needs one"):
         corpus_f([["O"], ["O"]], iter([["O"]]))
+
+
+@pytest.mark.parametrize("loss", [tt.losses.WeightedHamming(weight=1 - np.eye(2)), tt.losses.LabelCount()])
+def test_losses_on_the_numbers_of_labels_score_names(loss):
+    X, y = [[["a"], ["b"]], [["b"], ["a"], ["a"]]], [["x", "y"], ["y", "x", "x"]]
+    named = SequenceSVM(loss, C=10.0).fit(X, y)
+    numbered = SequenceSVM(loss, C=10.0).fit(X, [[0, 1], [1, 0, 0]])
+    assert named.score(X, y) == 1.0
+    wrong = [["y", "y"], ["y", "x", "x"]]
+    assert named.score(X, wrong) == numbered.score(X, [[1, 1], [1, 0, 0]]) < 1.0

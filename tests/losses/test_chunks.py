@@ -172,3 +172,18 @@ def test_chunks_of_a_corpus(rng):
             best = max(best, loss + a + b if scaling == "margin" else loss * (1 + a + b))
         found = tt.loss_augmented_corpus(models, truths, tt.losses.ChunkFBeta(), scaling)
         assert found.value == pytest.approx(best, abs=1e-9)
+
+
+def test_the_chunks_of_a_string():
+    with pytest.raises(tt.ModelError, match=r"got the string 'B-NP I-NP'; use labels.split\(\)"):
+        tt.losses.chunks_of("B-NP I-NP")
+
+
+def test_a_label_outside_its_scheme_says_how_to_use_it():
+    for label, hint in (
+        ("S-NP", "use scheme='BIOES'"),
+        (3, "give the labels names"),
+        ("X", "the schemes are BIO"),
+    ):
+        with pytest.raises(tt.ModelError, match=hint):
+            tt.losses.chunks_of([label])

@@ -315,3 +315,13 @@ def test_the_ends_of_an_interval_are_as_far_away_as_they_should_be(count, data):
 def test_bad_reliability_is_refused(said, right, bins, text):
     with pytest.raises(tt.ModelError, match=text):
         tt.plot.reliability_curve(said, right, bins=bins)
+
+
+def test_what_several_estimators_and_sentences_are_given_as():
+    class Fit:
+        history_ = ()
+
+    with pytest.raises(tt.ModelError, match="to compare estimators, use"):
+        tt.plot.training_curves([Fit(), Fit()])
+    with pytest.raises(tt.ModelError, match="expected arrays; concatenate those of several sentences"):
+        tt.plot.reliability_curve([np.ones((2, 3)), np.ones((4, 3))], [True])

@@ -98,6 +98,7 @@ def test_errors_have_the_words_of_pytorch_crf(device):
     empty = torch.tensor([[1, 1, 1, 1], [0, 0, 0, 0]], dtype=torch.bool, device=device)
     wrong = [
         (scores[0], tags, None, "emissions must have dimension of 3, got 2"),
+        (scores.tolist(), tags, None, "emissions must be a tensor, got list; use torch.as_tensor"),
         (scores[..., :2], tags, None, "expected last dimension of emissions is 3, got 2"),
         (scores, tags, empty[:, 1:], "dimensions of emissions and mask must match, got (2, 4) and (2, 3)"),
         (scores, tags, empty, "mask of the first timestep must all be on"),
@@ -107,6 +108,10 @@ def test_errors_have_the_words_of_pytorch_crf(device):
             with pytest.raises(ValueError) as caught:
                 call()
             assert words in str(caught.value)
+    with pytest.raises(
+        ValueError, match=r"tags must be a tensor of integers, got list; use torch\.as_tensor"
+    ):
+        crf(scores, tags.tolist())
     with pytest.raises(ValueError) as caught:
         crf(scores, tags[:, 1:])
     assert "dimensions of emissions and tags must match, got (2, 4) and (2, 3)" in str(caught.value)

@@ -165,7 +165,7 @@ def test_labels_of_another_scheme():
         tt.ModelError, match="'S-x' is not a label of the BIO scheme: expected 'O', or a label that"
     ):
         tt.solve(model, where=tt.valid_bio())
-    with pytest.raises(tt.ModelError, match=r"0 is not a label of the BIO scheme: .* states need names"):
+    with pytest.raises(tt.ModelError, match=r"0 is not a label of the BIO scheme: .* give the labels names"):
         tt.solve(tt.Model.chain(np.zeros((2, 3)), np.zeros((3, 3))), where=tt.valid_bio())
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import reduce
 from typing import TypeVar
 
 from tallytree.cli.inputs import condition, pairs
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
-from tallytree.statistics.formula_constraints import as_constraint_of
-from tallytree.statistics.formulas import minus_hint, name_in_formula
+from tallytree.statistics.formula_constraints import as_condition_on
+from tallytree.statistics.formulas import name_in_formula
 from tallytree.statistics.linear import Term
 
 Statistic = TypeVar("Statistic", bound=Term)
@@ -40,22 +42,18 @@ def _unknown(label: str, known: Sequence[str]) -> str:
     return f"unknown label {label!r}{hint} The labels are {', '.join(known)}"
 
 
-def constraint_of(options: Namespace, statistics: Sequence[Term]) -> Constraint | None:
-    """Return the conjunction of all ``--where`` constraints."""
-    if not options.where:
-        return None
-    known = [statistic.name for statistic in statistics]
-    parts = [condition(text) for text in options.where]
-    for formula in parts:
-        if formula.kind != "truth":
-            raise ModelError(f"--where takes a condition, such as nps >= 2; got '{formula.text}'")
-        unknown = next((name for name in formula.names if name not in known), None)
-        if unknown is not None:
-            hint = minus_hint(formula.text, known) or f"; add --count {unknown}=LABEL"
-            raise ModelError(
-                f"--where uses {unknown!r}, but the counts are {', '.join(known) or 'none'}{hint}"
-            )
-    whole = as_constraint_of(parts[0], statistics, {})
-    for formula in parts[1:]:
-        whole = whole & as_constraint_of(formula, statistics, {})
-    return whole
+def constraint_of(
+    options: Namespace,
+    statistics: Sequence[Statistic],
+    known: Sequence[str],
+    make: Callable[[list[str], str], Statistic],
+) -> Constraint | None:
+    """Return the conjunction of all ``--where`` constraints; a label stands for its count."""
+
+    def count(label: str) -> Statistic:
+        return make([label], label)
+
+    noun = "label, and not defined by --count"
+    read = [condition(text) for text in options.where]
+    parts = [as_condition_on("--where", formula, statistics, known, count, noun) for formula in read]
+    return reduce(operator.and_, parts) if parts else None

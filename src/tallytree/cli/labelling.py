@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tallytree as tt
 from tallytree.cli import reports
+from tallytree.cli.chunk_labels import chunk_labels, scheme_of
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of
@@ -17,6 +19,7 @@ from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelle
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.io.conll import Block
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.statistic import Recipe
 
 if TYPE_CHECKING:
     from tallytree.learning import SequenceSVM
@@ -70,17 +73,20 @@ def _options(command: ArgumentParser) -> None:
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
     add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
-    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label")
+    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 
+_NAMES = "counts and labels, such as \"'B-NP' >= 2\""
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
 
 
 def _metric(text: str) -> str:
     """Read a metric: accuracy, or F of tokens or chunks with a beta."""
     if text != "accuracy" and not text.removeprefix("chunk-").startswith("f"):
-        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}")
+        near = get_close_matches(text, ("accuracy", "f1", "chunk-f1"), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}{hint}")
     try:
         tt.losses.as_loss(text)
     except ModelError:
@@ -120,7 +126,8 @@ def _run(name: str) -> Callable[[Namespace], int]:
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
         _check_probabilities(options, labeller, kind)
-        decode, where = _decoder(options), _constraint(options, labeller.svm.classes_.tolist())
+        known = labeller.svm.classes_.tolist()
+        decode, where = _decoder(options, known), _constraint(options, known)
         truths: list[list[str]] = []
         found: list[list[str]] = []
         with written_to(options.output, shown=not options.score) as write:
@@ -131,7 +138,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
                     continue
                 likely = _probabilities(labeller, block, kind, best[0]) if options.marginals else None
                 if options.score:
-                    truths.append(labeller.task.labels(block, kind))
+                    truths.append(gold_labels(labeller.task, block, kind))
                     found.append(best[0])
                 write(_lines(options, labeller, block, kind, best, likely))
         if options.score and not truths:
@@ -221,11 +228,11 @@ def _lines(
     return [*labelled(block, kind, padded, labeller.task.target), ""]
 
 
-def _decoder(options: Namespace) -> Any:
+def _decoder(options: Namespace, labels: list[str]) -> Any:
     if options.number is not None and (options.decode != "best" or options.maximise is not None):
         raise UsageError("-k prints the labellings with the best scores; remove --decode and --maximise")
     if options.maximise is not None:
-        return _maximising(options)
+        return _maximising(options, labels)
     if options.decode == "best":
         refuse(options, ("background", "scale"), "except with --decode expected-f and --maximise")
         return learning().BestDecoder() if options.number is None else learning().KBestDecoder(options.number)
@@ -233,17 +240,21 @@ def _decoder(options: Namespace) -> Any:
     return learning().ExpectedFBeta(background=chosen.background, scale=chosen.scale)
 
 
-def _maximising(options: Namespace) -> Any:
+def _maximising(options: Namespace, labels: list[str]) -> Any:
     chosen = filled(options, {"background": "O", "scale": 1.0})
     if options.maximise == "accuracy":
         refuse(options, ("background",), "with --maximise accuracy")
-    loss = tt.losses.as_loss(options.maximise, chosen.background)
+    scheme = {"scheme": scheme_of(labels)} if options.maximise.startswith("chunk-") else {}
+    loss = tt.losses.as_loss(options.maximise, chosen.background, **scheme)
     return learning().MaxExpected(loss, scale=chosen.scale)
 
 
+def _count(labels: list[str], name: str) -> Recipe:
+    return tt.count(state=labels, name=name)
+
+
 def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:
-    counts = counts_of(options, labels, lambda chosen, name: tt.count(state=chosen, name=name))
-    where = constraint_of(options, counts)
+    where = constraint_of(options, counts_of(options, labels, _count), labels, _count)
     scheme = getattr(options, "valid", None)
     if scheme is None:
         return where
@@ -252,6 +263,11 @@ def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:
 
 
 # --- how good it is -----------------------------------------------------------------------------------------
+
+
+def gold_labels(task: Task, block: Block, kind: Any) -> list[str]:
+    """Return the labels in a file to compare with."""
+    return (chunk_labels if task.name == "chunk" else Task.labels)(task, block, kind)
 
 
 def scored(name: str, truths: list[list[str]], found: list[list[str]]) -> dict[str, float]:
@@ -263,10 +279,6 @@ def scored(name: str, truths: list[list[str]], found: list[list[str]]) -> dict[s
     }
     if name != "chunk":
         return part
-    chunks = learning().corpus_f(truths, found, tt.losses.ChunkFBeta(scheme=_scheme(truths)))
+    scheme = scheme_of(label for labels in truths for label in labels)
+    chunks = learning().corpus_f(truths, found, tt.losses.ChunkFBeta(scheme=scheme))
     return {**part, "precision": chunks.precision, "recall": chunks.recall, "f1": chunks.f}
-
-
-def _scheme(truths: list[list[str]]) -> Any:
-    begins = {label[:2] for labels in truths for label in labels if label != "O"}
-    return "BIOES" if begins & {"S-", "E-"} else "BIO"

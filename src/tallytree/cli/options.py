@@ -138,7 +138,7 @@ def input_options(command: ArgumentParser) -> None:
     )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
-    count_options(command, "NAME=STATE[,STATE]", "count variables in a state")
+    count_options(command, "NAME=STATE[,STATE]", "count variables in a state", "statistics")
     add("--objective", metavar="FORMULA", help="what to maximise; replaces the objective in the file")
     add("--set", action="append", default=[], metavar="NAME=NUMBER", help="set the value of a parameter")
     add(
@@ -163,11 +163,12 @@ def input_options(command: ArgumentParser) -> None:
     quiet_option(command)
 
 
-def count_options(command: ArgumentParser, form: str, about: str) -> None:
+def count_options(command: ArgumentParser, form: str, about: str, names: str) -> None:
     """Add options for counts and constraints."""
     add = command.add_argument
     add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
-    add("--where", action="append", default=[], metavar="FORMULA", help="a constraint; may be repeated")
+    told = f"a constraint on {names}; may be repeated"
+    add("--where", action="append", default=[], metavar="FORMULA", help=told)
 
 
 def given_option(command: ArgumentParser) -> None:

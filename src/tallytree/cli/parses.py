@@ -31,6 +31,7 @@ class Parser(NamedTuple):
 
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 _ANY = "*"
+_NAMES = 'counts and labels, such as "NP <= 3"'
 _ARCHIVE = b"PK"
 _OF_TREES = (".mrg", ".ptb", ".trees", ".parse")
 
@@ -61,7 +62,7 @@ def add(commands: Commands) -> None:
     add("--penalty", type=float, help="the penalty per constituent for max-bracket (default 0)")
     add("-k", "--number", type=number, metavar="K", help="print the K best trees, one per line")
     add("--pretty", action="store_true", help="print each constituent on its own line")
-    count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)")
+    count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 
@@ -80,7 +81,7 @@ class Question(NamedTuple):
     def of(cls, options: Namespace, labels: Sequence[str]) -> Question:
         """Read the options."""
         counts = counts_of(options, [*labels, _ANY], _count)
-        where = constraint_of(options, counts)
+        where = constraint_of(options, counts, labels, _count)
         if options.decode == "best":
             refuse(options, ["penalty"], "except with --decode max-bracket")
             return cls(counts, where, options.number or 1, None)

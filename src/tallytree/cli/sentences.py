@@ -70,8 +70,15 @@ class Task(NamedTuple):
         """Return the labels in a file."""
         if kind == "text":
             raise ModelError("raw text has no labels to train on or to compare with; use columns")
-        column = self.target if kind == "conllu" else self.column
-        return _column(block, column, "label")
+        return _column(block, self._of_labels(kind), "label")
+
+    def place(self, kind: Format) -> str:
+        """Return where the labels of a file are, for messages."""
+        column = self._of_labels(kind)
+        return "the last column" if column == LAST else f"column {column + 1}"
+
+    def _of_labels(self, kind: Format) -> int:
+        return self.target if kind == "conllu" else self.column
 
     @property
     def target(self) -> int:

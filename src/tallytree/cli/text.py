@@ -50,6 +50,7 @@ _OPTIONS = {
     "objective": "--objective",
     "decimals": "--decimals",
     "max_passes": "--passes",
+    "max_seconds": "--seconds",
     "n_jobs": "--jobs",
 }
 """The option for each parameter of the library. Messages write parameters as ``order=`` or ``order='sweep'``,
@@ -83,7 +84,8 @@ _PHRASES = {
     r"available are none": "there are none; add one with --count NAME=STATE",
     r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
     r"lower C\b": "lower --C",
-    r"or c2\b": "or --c2",
+    r"; give the number of labellings to draw.*": "",
+    r"raise c2\b": "raise --c2",
     r"raise the tolerance": "raise --tolerance",
 }
 """What the command line says differently: calls, operators, and advice that it does not have."""

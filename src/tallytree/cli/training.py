@@ -6,15 +6,17 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
+from tallytree.cli.chunk_labels import chunk_labels, scheme_of
 from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
 from tallytree.cli.inputs import check_apart, learning, name_of
-from tallytree.cli.labelling import Labeller, scored
+from tallytree.cli.labelling import Labeller, gold_labels, scored
 from tallytree.cli.options import Commands, json_option, natural, number, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
 from tallytree.io.conll import Block
 from tallytree.io.files import check_writable
+from tallytree.losses import ChunkFBeta
 from tallytree.parsing import Forest, Grammar, Tree, write_grammar
 
 TASKS = ("tag", "chunk", "parse")
@@ -96,12 +98,13 @@ def _train_labeller(options: Namespace) -> int:
     blocks = _sentences(options.data, kind)
     if tagged and len(blocks[0].rows[0]) == 2:
         task = task._replace(reads=("word",))  # words and labels, without tags
-    test = None if options.test is None else _Examples.read(options.test, kind)
+    test = None if options.test is None else _Examples.read(options.test, kind, task)
     svm = _estimator(options, task)
+    labels = _labels(svm, task, blocks, kind)
     # the first pass comes after the features, which can take a while
     if shown(options) and sys.stderr.isatty():
         sys.stderr.write(f"{len(blocks):,} sentences read; computing their features\n")
-    fitted(svm, [task.rows(block, kind) for block in blocks], [task.labels(block, kind) for block in blocks])
+    fitted(svm, [task.rows(block, kind) for block in blocks], labels)
     learning().save(svm, options.output, notes=task._asdict())
     told = {"sentences": len(blocks), **learned(svm, options.output)}
     if test is not None:
@@ -115,6 +118,15 @@ def _estimator(options: Namespace, task: Task) -> Any:
     features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
     kind = learning().SequenceSVM if options.objective is None else learning().SequenceCRF
     return kind(**settings(options), hashed=options.hashed, min_count=_least(options), features=features)
+
+
+def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[list[str]]:
+    """Return the labels to train on. A loss on chunks is set to their scheme."""
+    if not isinstance(svm.loss, ChunkFBeta):
+        return [task.labels(block, kind) for block in blocks]
+    found = [chunk_labels(task, block, kind) for block in blocks]
+    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in found for label in labels))
+    return found
 
 
 def _sentences(path: str, kind: Format) -> list[Block]:
@@ -133,17 +145,18 @@ class _Examples(NamedTuple):
 
     kind: Format
     blocks: list[Block]
+    labels: list[list[str]]
 
     @classmethod
-    def read(cls, path: str, kind: Format) -> _Examples:
+    def read(cls, path: str, kind: Format, task: Task) -> _Examples:
         found = format_of(None, path, kind)
-        return cls(found, _sentences(path, found))
+        blocks = _sentences(path, found)
+        return cls(found, blocks, [gold_labels(task, block, found) for block in blocks])
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
         sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
         found = [labels.tolist() for labels in labeller.svm.predict(sentences)]
-        gold = [labeller.task.labels(block, self.kind) for block in self.blocks]
-        return scored(labeller.task.name, gold, found)
+        return scored(labeller.task.name, self.labels, found)
 
 
 def _train_parser(options: Namespace) -> int:

@@ -16,7 +16,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.least_loss import LINEAR, WIDEST, expected_losses, least_loss, loss_by_sizes
 from tallytree.errors import ModelError
 from tallytree.learning.planes import Floats, Integers
-from tallytree.losses import HammingDistance, HammingLoss, Loss
+from tallytree.losses import ChunkFBeta, HammingDistance, HammingLoss, Loss
 from tallytree.losses.nodes import NodeLoss
 from tallytree.model.blocks import unary_scopes
 from tallytree.model.model import Model
@@ -138,9 +138,11 @@ def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
 def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:
     """Choose among random labellings and the most probable one."""
     if samples is None:
+        needed = " (it needs O and, for each type of chunk, all labels of the scheme)"
         raise ModelError(
-            f"no exact method is known for the expected {type(loss).__name__} here; give the number of "
-            "labellings to draw, as in MaxExpected(loss, samples=100), to use the best of them"
+            f"there is no exact method for the expected {type(loss).__name__} here"
+            f"{needed if isinstance(loss, ChunkFBeta) else ''}; give the number of labellings to draw, as in "
+            "MaxExpected(loss, samples=100), to use the best of them"
         )
     drawn = distribution(model, []).sample(2 * samples, rng=seed).reshape(2 * samples, -1)
     candidates = np.unique(np.vstack((drawn[:samples], solve(model).assignment.reshape(1, -1))), axis=0)

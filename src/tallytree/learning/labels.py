@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,17 @@ class Labels:
     def _told(self) -> str:
         """The labels, for messages."""
         return f"0 to {self.count - 1}" if self.names is None else ", ".join(self.names)
+
+    def nearest(self, label: Any) -> str:
+        """Return a hint for a label that does not exist: the most similar one, or all of them.
+
+        Examples
+        --------
+        >>> Labels(("B-NP", "O"), 2).nearest("B-PN"), Labels(("B-NP", "O"), 2).nearest("x")
+        ("; did you mean 'B-NP'?", '; the labels are B-NP, O')
+        """
+        near = get_close_matches(str(label), self.names or (), n=1)
+        return f"; did you mean {near[0]!r}?" if near else f"; the labels are {self._told}"
 
 
 def _check(label: Any, first: Any) -> None:

@@ -65,13 +65,38 @@ class Progress(NamedTuple):
         return self.seconds / (self.seconds + self.left) if self.seconds + self.left > 0.0 else 1.0
 
     def __str__(self) -> str:
+        return ", ".join(self._parts().values())
+
+    def within(self, width: int) -> str:
+        """Return the text in at most this many characters: without the least important parts if necessary.
+
+        Examples
+        --------
+        >>> entry = Progress(13, 46.6328, 18.2, False, 0.07331, 5200, 7.9, 12.0)
+        >>> print(entry)
+        pass 13: loss 0.07331, objective ~46.6328, gap ~0.61, 5200 oracle calls, 7.9 s, about 12 s left (40 %)
+        >>> entry.within(79)
+        'pass 13: loss 0.07331, gap ~0.61, 7.9 s, about 12 s left (40 %)'
+        """
+        parts = self._parts()
+        for least in ("calls", "objective", "seconds", "gap"):
+            if len(", ".join(parts.values())) <= width:
+                break
+            del parts[least]
+        return ", ".join(parts.values())[:width]
+
+    def _parts(self) -> dict[str, str]:
         sign = "" if self.certified else "~"
-        done = self.done
-        left = "" if done is None else f", about {self.left:.0f} s left ({100 * done:.0f} %)"
-        return (
-            f"pass {self.number}: loss {self.loss:.4g}, objective {sign}{self.primal:.6g}, "
-            f"gap {sign}{self.relative_gap:.2g}, {self.calls} oracle calls, {self.seconds:.1f} s{left}"
-        )
+        parts = {
+            "loss": f"pass {self.number}: loss {self.loss:.4g}",
+            "objective": f"objective {sign}{self.primal:.6g}",
+            "gap": f"gap {sign}{self.relative_gap:.2g}",
+            "calls": f"{self.calls} oracle calls",
+            "seconds": f"{self.seconds:.1f} s",
+        }
+        if self.done is not None:
+            parts["left"] = f"about {self.left:.0f} s left ({100 * self.done:.0f} %)"
+        return parts
 
 
 def history_of(entries: Any) -> list[Progress]:
@@ -252,6 +277,6 @@ def show_line(progress: Progress) -> None:
 
 
 def _rewrite(progress: Progress) -> None:
-    line = str(progress)[: shutil.get_terminal_size().columns - 1]
+    line = progress.within(shutil.get_terminal_size().columns - 1)
     sys.stderr.write(f"\r{line}\033[K")
     sys.stderr.flush()

@@ -181,4 +181,4 @@ class StructuredCRF(StructuredEstimator):
         where = f"a gradient norm of {self.gradient_norm_:.3g}"
         if self.objective != "risk" and 0.0 < self.primal_ < np.inf:
             where = f"a relative gap of {max(self.gap_, 0.0) / self.primal_:.3g}"
-        return where, "Raise max_passes or c2"
+        return where, "raise c2"

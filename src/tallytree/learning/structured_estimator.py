@@ -16,14 +16,19 @@ from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
-from tallytree.learning.examples import listed, of_each
+from tallytree.learning.examples import brief, listed, of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.metrics import corpus_score
 from tallytree.learning.parameters import check_parameters
 from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.learning.recipes import RecipeEstimator
-from tallytree.losses import HammingDistance, Loss, as_loss
+from tallytree.losses import HammingDistance, LabelCount, Loss, WeightedHamming, as_loss
+from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_condition_on
+from tallytree.statistics.formulas import Formula
+from tallytree.statistics.linear import Term
+from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import counted
 
@@ -80,7 +85,7 @@ class StructuredEstimator(RecipeEstimator):
 
     @abstractmethod
     def _shortfall(self) -> tuple[str, str]:
-        """Return where a fit ended that did not converge, and what to do about it."""
+        """Return where a fit ended that did not converge, and what helps besides a larger limit."""
 
     @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
@@ -153,11 +158,18 @@ class StructuredEstimator(RecipeEstimator):
             where, remedy = self._shortfall()
             warnings.warn(
                 f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are "
-                f"the best so far. {remedy}, or raise the tolerance",
+                f"the best so far. To go further, {self._limit()}{remedy}, or raise the tolerance",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
+
+    def _limit(self) -> str:
+        """Return the advice to raise the limit that ended the fit, if one did."""
+        if len(self.history_) >= self.max_passes:
+            return "raise max_passes, "
+        seconds = self.history_[-1].seconds if self.history_ else 0.0
+        return "raise max_seconds, " if seconds >= self.max_seconds else ""
 
     def _unchanged(self) -> str:
         state = "has the weights of the last fit" if hasattr(self, "weights_") else "is not fitted"
@@ -186,21 +198,28 @@ class StructuredEstimator(RecipeEstimator):
         decode : Decoder, optional
             :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`ExpectedFBeta` the
             labelling with the largest expected F.
-        where : Constraint, optional
-            A constraint on every labelling, written with recipes, such as ``tt.count(state="B-NP") >= 1``.
+        where : Constraint or str, optional
+            A constraint on every labelling, such as ``tt.count(state="B-NP") >= 1``. In a string, a label is
+            the number of positions that have it: ``"O <= 3 and 'B-NP' >= 1"``.
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
         if not hasattr(decoder, "each") or isinstance(decoder, type):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
-        if isinstance(where, (str, bool, Statistic, Recipe)):
-            got = f"the string {where!r}" if isinstance(where, str) else repr(where)
-            more = "" if isinstance(where, (str, bool)) else "; compare it with a number"
+        if isinstance(where, str):
+            where = as_condition_on("where", Formula(where), [], self.labels_.names or (), self._count)
+        given: Any = where  # lists have a constraint for each example
+        if not (given is None or isinstance(given, (Constraint, list, tuple))):
+            more = "; compare it with a number" if isinstance(where, (Statistic, Recipe)) else ""
             raise ModelError(
-                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {got}{more}"
+                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {brief(where)}{more}"
             )
         return self._predicted(self._listed(X), decoder, where)
+
+    def _count(self, label: str) -> Term:
+        """Return the statistic that a label stands for in a constraint given as a string."""
+        return count(state=label, name=label)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
         return decoder.each(self._models(X), where)
@@ -211,7 +230,10 @@ class StructuredEstimator(RecipeEstimator):
         That is F over all examples for F losses, and the fraction of correct labels for Hamming losses.
         """
         X, y = self._paired(X, y)
-        return corpus_score(map(np.asarray, y), self.predict(X), self._recipe())
+        loss, found = self._recipe(), self.predict(X)
+        if isinstance(loss, (LabelCount, WeightedHamming)):  # they are on the numbers of labels
+            y, found = (list(of_each(some, self.labels_.encode)) for some in (y, found))
+        return corpus_score(map(np.asarray, y), found, loss)
 
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None

@@ -96,7 +96,7 @@ class StructuredSVM(StructuredEstimator):
     def _shortfall(self) -> tuple[str, str]:
         gap = max(self.gap_, 0.0) / max(self.primal_, sys.float_info.min)
         size = "unknown size" if self.primal_ == np.inf else f"{gap:.3g}"
-        return f"a relative gap of {size}", "Raise max_passes, lower C"
+        return f"a relative gap of {size}", "lower C"
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_trained"}

@@ -162,10 +162,16 @@ class WindowFeatures:
     >>> features = WindowFeatures([((0, 0),), ((0, 1),)])
     >>> features([("the", "DT"), ("cat", "NN")])
     [['0[0]=the', '0[1]=cat'], ['0[0]=cat', '0[1]=</s>']]
+    >>> WindowFeatures(), WindowFeatures(TAGGING, parts=True)
+    (WindowFeatures(), WindowFeatures(TAGGING, parts=True))
     """
 
     templates: Sequence[Template] = CHUNKING
     parts: bool = False
+
+    def __repr__(self) -> str:
+        shown = {CHUNKING: "", TAGGING: "TAGGING"}.get(tuple(self.templates), repr(self.templates))
+        return f"WindowFeatures({', '.join(filter(None, (shown, 'parts=True' if self.parts else '')))})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "templates", checked_templates(self.templates))

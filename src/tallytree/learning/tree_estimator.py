@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tallytree import parsing
 from tallytree.answers.tally_table import Where
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.learning.decoding import Decoder, named_example
@@ -21,7 +22,7 @@ from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.trees import TreeProblem
 from tallytree.losses import Loss, SymmetricDifference, as_loss
-from tallytree.parsing import Forest, Grammar, Tree, score_brackets
+from tallytree.parsing import Forest, Grammar, Tree, TreeStatistic, score_brackets
 from tallytree.parsing.binarise import Tail
 from tallytree.planning.budget import thread_count
 
@@ -104,8 +105,8 @@ class TreeEstimator(StructuredEstimator):
             :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`MaxBrackets` the
             tree with the most expected constituents. Sentences are parsed on several threads, so your own
             decoder may be called from several of them at once.
-        where : Constraint, optional
-            A constraint on every tree, such as ``tt.parsing.count("NP") <= 3``.
+        where : Constraint or str, optional
+            A constraint on every tree, such as ``tt.parsing.count("NP") <= 3``, or ``"NP <= 3"``.
 
         Raises
         ------
@@ -121,6 +122,9 @@ class TreeEstimator(StructuredEstimator):
 
         with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
             return list(pool.map(predicted, count(), of_each(X, _words)))
+
+    def _count(self, label: str) -> TreeStatistic:
+        return parsing.count(label, name=label)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return F1 of labelled brackets; see :func:`tallytree.parsing.score_brackets`."""

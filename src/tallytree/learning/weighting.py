@@ -80,7 +80,7 @@ def _named(class_weight: Any, labels: Labels) -> Floats:
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
     for label, weight in class_weight.items():
         if label not in numbers:
-            raise ModelError(f"class_weight has {label!r}, which is not a label of the examples")
+            raise ModelError(f"class_weight has {label!r}, which is not a label{labels.nearest(label)}")
         if not NON_NEGATIVE.test(weight):
             raise ModelError(
                 f"the weight of label {label!r} is {weight!r}, but weights must be finite and at least 0"
@@ -107,18 +107,24 @@ def counts_of(
     if len(counts) != len(rows):
         raise ModelError(f"there are {len(rows)} counted examples but {len(counts)} counts of labels")
     numbers = {name: number for number, name in enumerate(labels.classes.tolist())}
+    for example, known in enumerate(counts):
+        _check_names(example, known, labels)
     return [_ranges(number, known, rows[number].shape[0], numbers) for number, known in enumerate(counts)]
 
 
-def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> dict[int, tuple[int, int]]:
+def _check_names(example: int, known: Any, labels: Labels) -> None:
     if not isinstance(known, Mapping) or not known:
         raise ModelError(
             f"counted example {example}: counts map labels to numbers, as in {{'B-PER': 3}}; got {known!r}"
         )
+    for label in known:
+        if label not in labels.classes.tolist():
+            raise ModelError(f"counted example {example}: {label!r} is not a label{labels.nearest(label)}")
+
+
+def _ranges(example: int, known: Any, length: int, numbers: dict[Any, int]) -> dict[int, tuple[int, int]]:
     ranges = {}
     for label, count in known.items():
-        if label not in numbers:
-            raise ModelError(f"counted example {example}: {label!r} is not a label of the labelled examples")
         low, high = _ends(count, length, f"counted example {example}: {count!r} of {label!r}")
         ranges[numbers[label]] = (low, min(high, length))
     most = length if len(ranges) < len(numbers) else sum(high for _, high in ranges.values())

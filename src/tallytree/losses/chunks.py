@@ -44,6 +44,8 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
     >>> chunks_of(["B-NP", "I-NP", "B-NP", "O", "I-VP"])
     [Chunk(type='NP', first=0, last=1), Chunk(type='NP', first=2, last=2), Chunk(type='VP', first=4, last=4)]
     """
+    if isinstance(labels, str):
+        raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
     found: list[Chunk] = []
     open_ended = False  # whether the last chunk may continue
     for position, label in enumerate(labels):

@@ -43,8 +43,11 @@ def reliability_curve(
     >>> reliability_curve([0.9, 0.9, 0.1, 0.9], [True, True, False, False]).get_title()
     'off by 0.200 on average (4 predictions)'
     """
-    said = np.asarray(probabilities, dtype=np.float64).ravel()
-    was = np.asarray(right, dtype=np.bool_).ravel()
+    try:
+        said = np.asarray(probabilities, dtype=np.float64).ravel()
+        was = np.asarray(right, dtype=np.bool_).ravel()
+    except ValueError as error:  # lists of arrays of different lengths
+        raise ModelError(f"expected arrays; concatenate those of several sentences ({error})") from None
     if said.shape != was.shape or not len(said):
         raise ModelError(f"each probability needs an outcome; got {len(said)} and {len(was)}")
     if not ((said >= 0.0) & (said <= 1.0)).all():

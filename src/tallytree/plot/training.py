@@ -89,7 +89,10 @@ def training_curves(
 
 
 def _history(run: Run) -> History:
-    return run if isinstance(run, Sequence) else getattr(run, "history_", ())
+    history: History = run if isinstance(run, Sequence) else getattr(run, "history_", ())
+    if not all(hasattr(one, "relative_gap") for one in history):
+        raise ModelError("a history is a list of passes; to compare estimators, use {'name': estimator, …}")
+    return history
 
 
 def _certified(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,14 @@ import numpy as np
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.statistics.constraints import And, Constraint, Or, as_constraint
-from tallytree.statistics.formulas import ARRAYS, Formula, checked_formula, execute, name_in_formula
+from tallytree.statistics.formulas import (
+    ARRAYS,
+    Formula,
+    checked_formula,
+    execute,
+    minus_hint,
+    name_in_formula,
+)
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
 
@@ -77,6 +85,42 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
             "[tt.count(state=1, name='ones')], or a constraint such as tt.count(state=1) >= 2"
         )
     return as_constraint_of(checked_formula(formula, "where", known), terms, {})
+
+
+def as_condition_on(
+    what: str,
+    formula: Formula,
+    terms: Sequence[Term],
+    labels: Collection[str],
+    count: Callable[[str], Term],
+    noun: str = "label",
+) -> Constraint:
+    """Return the constraint for a formula over statistics and labels; a label stands for its count.
+
+    Raises ModelError if the formula, given as `what`, is not a condition or uses what is not a `noun`.
+
+    Examples
+    --------
+    >>> a = Statistic([((0,), [0, 1])], name="a")
+    >>> ones = lambda label: Statistic([((1,), [0, 1])], name=label)
+    >>> as_condition_on("where", Formula("a <= 'B-NP'"), [a], ["B-NP", "O"], ones)
+    a - B-NP <= 0
+    >>> as_condition_on("where", Formula("'B-MP' >= 1"), [], ["B-NP", "O"], ones)
+    Traceback (most recent call last):
+    tallytree.errors.ModelError: where uses 'B-MP', which is not a label; did you mean 'B-NP'?
+    """
+    if formula.kind != "truth":
+        raise ModelError(f"{what} takes a condition, such as O >= 2; got '{formula.text}'")
+    named = {term.name for term in terms}
+    known = [*sorted(named), *labels]
+    for name in formula.names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the names are {', '.join(known)}"
+            hint = minus_hint(formula.text, known) or hint
+            raise ModelError(f"{what} uses {name!r}, which is not a {noun}{hint}")
+    read = [count(name) for name in formula.names if name not in named]
+    return as_constraint_of(formula, [*terms, *read], {})
 
 
 def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:

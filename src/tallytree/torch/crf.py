@@ -105,9 +105,12 @@ class CRF(nn.Module):
         self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
     ) -> tuple[Given, Ends]:
         # errors contain the words of pytorch-crf's, which its tests look for
-        if not isinstance(emissions, Tensor) or emissions.ndim != 3:
-            got = emissions.ndim if isinstance(emissions, Tensor) else type(emissions).__name__
-            raise ModelError(f"emissions must have dimension of 3, got {got}")
+        if not isinstance(emissions, Tensor):
+            raise ModelError(
+                f"emissions must be a tensor, got {type(emissions).__name__}; use torch.as_tensor"
+            )
+        if emissions.ndim != 3:
+            raise ModelError(f"emissions must have dimension of 3, got {emissions.ndim}")
         if emissions.shape[2] != self.num_tags:
             raise ModelError(
                 f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"

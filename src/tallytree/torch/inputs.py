@@ -193,8 +193,13 @@ def whole_tags(tags: Any, emissions: Tensor, leading: bool = False) -> Tensor:
     `leading`: whether leading dimensions are allowed. The range of tags is not checked.
     """
     if not isinstance(tags, Tensor) or tags.is_floating_point() or tags.is_complex():
-        got = tags.dtype if isinstance(tags, Tensor) else type(tags).__name__
-        raise ModelError(f"tags must be a tensor of integers, got {got}; use tags.long()")
+        tensor = isinstance(tags, Tensor)
+        got = (
+            f"{tags.dtype}; use tags.long()"
+            if tensor
+            else f"{type(tags).__name__}; use torch.as_tensor(tags)"
+        )
+        raise ModelError(f"tags must be a tensor of integers, got {got}")
     shape, wanted = tuple(tags.shape[-2:] if leading else tags.shape), tuple(emissions.shape[:2])
     if shape != wanted:
         raise ModelError(f"tags must have shape {wanted}, like emissions, got {tuple(tags.shape)}")

@@ -49,7 +49,7 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
     >>> tag_of("S-NP", "BIO")
     Traceback (most recent call last):
     tallytree.errors.ModelError: 'S-NP' is not a label of the BIO scheme: expected 'O', or a label that begins
-    with B- or I-; ...
+    with B- or I-. ...
     """
     if label == outside:
         return Tag("O", None)
@@ -62,8 +62,17 @@ def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
     wanted = " or ".join(f"{one}-" for one in _TAGS[scheme])
     raise ModelError(
         f"{label!r} is not a label of the {scheme} scheme: expected {outside!r}, or a label that begins with "
-        f"{wanted}; the schemes are BIO, BIOES and IO, and the model's states need names"
+        f"{wanted}{_hint(label, scheme)}"
     )
+
+
+def _hint(label: Hashable, scheme: Scheme) -> str:
+    """Return how to use a label that is not in a scheme."""
+    if not isinstance(label, str):
+        return "; give the labels names, such as 'B-NP'"
+    if scheme == "BIO" and label.startswith(("E-", "S-")):
+        return ". This is the BIOES scheme; use scheme='BIOES', or tt.valid_bioes in a constraint"
+    return "; the schemes are BIO, BIOES and IO"
 
 
 @final
