@@ -56,7 +56,7 @@ def estimators() -> dict[str, EstimatorFactory]:
 
 
 def cost(corpus: Corpus, make: EstimatorFactory, passes: int) -> Cost:
-    """Fit, in a process of its own; return seconds, processor seconds, and the growth of memory in MB."""
+    """Fit in a separate process; return seconds, processor seconds, and the growth of memory in MB."""
     context = multiprocessing.get_context("fork")  # the corpus is there already, and nothing else runs
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_fit, args=(corpus, make(passes), there))

@@ -59,7 +59,7 @@ inline double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
 }
 
-// A thread has lists and memory of its own, which are not worth it where there is little.
+// A thread has its own lists and memory, which do not pay off for little work.
 inline Index threads_within(double limit, Index threads) {
     constexpr double kBytesPerThread = 16 << 20;
     return std::clamp<Index>(static_cast<Index>(limit / kBytesPerThread), 1, std::max<Index>(threads, 1));

@@ -14,7 +14,7 @@ from tallytree.errors import InfeasibleError, ModelError
 
 
 class Named(tuple[int, ...]):
-    """A tally whose entries can be looked up by name, whatever the name."""
+    """A tally whose entries can be looked up by name, even if the name is not an identifier."""
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]]
