@@ -195,3 +195,17 @@ def test_pages_have_plain_code_for_roles_and_pictures_that_can_be_enlarged():
     assert changed("see :func:<code>solve</code>") == "see <code>solve</code>"
     picture = '<img alt="a week" src="pictures/week.png" />'
     assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'
+
+
+def test_tables_on_the_site(monkeypatch):
+    """Code in tables has no backslashes there, and the names on the start page link to the reference."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    staged = runpy.run_path(str(ROOT / "tools" / "stage_docs.py"))
+    assert staged["unescaped"](r"| `a \| b`, c \| d |") == r"| `a | b`, c \| d |"
+    assert staged["unescaped"](r"not a table: `a \| b`") == r"not a table: `a \| b`"
+    row = "| `Model.chain`, `.grid`, `losses`, `learning.SequenceSVM`, `GraphSVM`, `no_name` | `count` |"
+    assert staged["linked"](row) == (
+        "| [`Model.chain`][tallytree.Model.chain], [`.grid`][tallytree.Model.grid], [`losses`](reference-losses.md), "
+        "[`learning.SequenceSVM`][tallytree.learning.SequenceSVM], [`GraphSVM`][tallytree.learning.GraphSVM], "
+        "`no_name` | `count` |"
+    )
