@@ -76,7 +76,9 @@ def linked(row: str) -> str:
                 continue
             before[:] = name
             whole = name in [[package] for package in PACKAGES]
-            return f"[{code[0]}]" + (f"(reference-{name[0]}.md)" if whole else f"[tallytree.{'.'.join(name)}]")
+            return f"[{code[0]}]" + (
+                f"(reference-{name[0]}.md)" if whole else f"[tallytree.{'.'.join(name)}]"
+            )
         return code[0]
 
     return "|" + CODE.sub(link, first) + bar + rest
