@@ -203,9 +203,9 @@ def test_tables_on_the_site(monkeypatch):
     staged = runpy.run_path(str(ROOT / "tools" / "stage_docs.py"))
     assert staged["unescaped"](r"| `a \| b`, c \| d |") == r"| `a | b`, c \| d |"
     assert staged["unescaped"](r"not a table: `a \| b`") == r"not a table: `a \| b`"
-    row = "| `Model.chain`, `.grid`, `losses`, `learning.SequenceSVM`, `GraphSVM`, `no_name` | `count` |"
-    assert staged["linked"](row) == (
-        "| [`Model.chain`][tallytree.Model.chain], [`.grid`][tallytree.Model.grid], [`losses`](reference-losses.md), "
-        "[`learning.SequenceSVM`][tallytree.learning.SequenceSVM], [`GraphSVM`][tallytree.learning.GraphSVM], "
-        "`no_name` | `count` |"
-    )
+    for row, links in {
+        "| `Plan`, `.width` | x |": "| [`Plan`][tallytree.Plan], [`.width`][tallytree.Plan.width] | x |",
+        "| `losses`, `no_name` | `count` |": "| [`losses`](reference-losses.md), `no_name` | `count` |",
+        "| `io.Token`, `Source` |": "| [`io.Token`][tallytree.io.Token], [`Source`][tallytree.io.Source] |",
+    }.items():
+        assert staged["linked"](row) == links

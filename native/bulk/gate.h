@@ -1,4 +1,4 @@
-// The memory of problems that are solved at the same time.
+// Limits the total memory of problems that are solved at the same time.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tallytree {
 
-// Lets runs in while their tables fit the limit together, and with what was kept of those before; one that is alone
-// always comes in where nothing was kept.
+// Admits runs while their tables, and the memory kept from earlier runs, fit within the limit; a single run
+// is always admitted if nothing was kept.
 class Gate {
   public:
     void enter(double bytes, double limit, const Poll &poll) {

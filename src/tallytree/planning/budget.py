@@ -77,8 +77,8 @@ class Budget:
         """Return the error for something that needs this many more bytes."""
         return BudgetError(
             f"{what}: together with the memory already in use, this takes "
-            f"{readable_bytes(self.held + more)}, but the limit is {readable_bytes(self.limit)}. Ask for less, "
-            "or raise memory_limit="
+            f"{readable_bytes(self.held + more)}, but the limit is {readable_bytes(self.limit)}. "
+            "Ask for less, or raise memory_limit="
         )
 
 
