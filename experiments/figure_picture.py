@@ -1,4 +1,4 @@
-"""The curves of the figure as pictures: tasks side by side, and below each other what is asked."""
+"""The curves of the figure as pictures: tasks side by side, questions below each other."""
 
 import io
 from collections import defaultdict

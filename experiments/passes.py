@@ -1,4 +1,4 @@
-"""What one pass over CoNLL-2000 takes, in time and memory: margins, probabilities and crfsuite."""
+"""Time and memory of one pass over CoNLL-2000: margins, probabilities and crfsuite."""
 
 import multiprocessing
 import resource

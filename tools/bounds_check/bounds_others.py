@@ -1,4 +1,4 @@
-"""Lists, trees and sentences by bounds, beside whole tables and charts."""
+"""Lists, trees and sentences by bounds, compared with full tables and charts."""
 
 import numpy as np
 from bounds_single import constrained, constraint, verified
