@@ -203,7 +203,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     large = ("100,000", "800", "tree of 10,000")
     few = {name: make for name, make in HELPED.items() if not quick or not any(x in name for x in large)}
     if yardstick() is None:
-        print(f"(no C++ of its own beside it: build {os.path.relpath(LIMIT / 'pruned')})")
+        print(f"(nothing to compare with: build {os.path.relpath(LIMIT / 'pruned')})")
     helped = [measured(name, make(), budget) for name, make in few.items()]
     show("single answers by bounds", helped)
     worst = [measured(name, make(), budget) for name, make in DEGENERATE.items()]

@@ -1,7 +1,7 @@
 """What a user would write by hand with NumPy for one problem: a loop over the variables, arrays for the rest.
 
 The tables are those of the textbook: the best score for each state and each count, kept for every variable,
-so that the labelling can be read off backwards. Counts range as far as they can have grown.
+so that the labelling can be read off backwards. Counts range up to their maximum so far.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The same plan over other algebras: log-sum-exp and exact counts, compared with max-plus.
 
-An operation is one ⊗ and one ⊕ of the algebra. ``counts`` runs the counting pass once per prime and puts the
-residues together.
+An operation is one ⊗ and one ⊕ of the algebra. ``counts`` runs the counting pass once per prime and
+combines the residues.
 """
 
 from __future__ import annotations

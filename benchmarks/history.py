@@ -1,9 +1,9 @@
-"""Figures kept from run to run, as ratios, and what got slower since the last one.
+"""Figures stored from run to run, as ratios, and those that have become slower since the last run.
 
-A figure that is a time is divided by the time of a fixed piece of work that has nothing to do with us (NumPy
-and plain Python), measured beside it: what is left hardly depends on how busy the machine is. A figure that
-is a ratio already is kept as it is. Runs lie in ``.benchmarks/``, one JSON file each, the newest last; they
-belong to the machine they were made on and are not under version control.
+A time is divided by that of a fixed piece of work that does not use tallytree (NumPy and plain Python),
+measured at the same time: the ratio hardly depends on how busy the machine is. A figure that is already a
+ratio is stored unchanged. Runs are in ``.benchmarks/``, one JSON file each, the newest last; they belong to
+the machine they were made on and are not under version control.
 """
 
 from __future__ import annotations

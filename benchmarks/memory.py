@@ -1,7 +1,7 @@
 """Predicted and measured memory: ``plan.peak_bytes`` compared with the growth of the resident set.
 
-Each problem runs in a process of its own. What is measured is the peak while a profile is made and one
-labelling decoded, less what was resident once the plan was there.
+Each problem runs in a separate process. The measurement is the peak while a profile is made and one
+labelling decoded, minus the memory in use once the plan exists.
 
 The second table asks what ``memory_limit`` is worth: the forecast, which is the plan's, or the least limit
 under which a call runs, beside what the process grows by; and what a refusal at half of it takes.

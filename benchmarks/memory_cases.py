@@ -1,7 +1,7 @@
 """Problems whose memory grows with their size, each with the call that is measured.
 
 A case makes its inputs first (they are the caller's, and not counted), then gives a function of the limit.
-``small`` makes a problem of the same kind that is over at once: it loads what is loaded but once.
+``small`` makes a tiny problem of the same kind: it loads everything that is loaded only once.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ SLACK = (
     "Sentences of train.mrg; the median of five of each length. All items: one sentence, prune=False. "
     "Exponents of a power law in the number of words, least squares on logarithms."
 )
-MEMORY = "Growth of the resident set in a process of its own, from the forest to the parse."
+MEMORY = "Growth of the resident set in a separate process, from the forest to the parse."
 
 
 def quality(name: str, grammar: parsing.Grammar, trees: list[parsing.Tree]) -> Row:

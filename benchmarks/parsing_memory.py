@@ -1,4 +1,4 @@
-"""Charts: forecast against measured memory, each in a process of its own."""
+"""Charts: forecast and measured memory, each in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run other solvers, each time in a process of its own, in turns with ours.
+"""Run other solvers, each in a separate process, alternating with ours.
 
 ``TALLYTREE_PEERS_PYTHON`` names the interpreter that has ortools, highspy and pytoulbar2 (the ``bench``
 extra), ``TALLYTREE_TORCH_PYTHON`` the one that has torch-struct; by default it is this one.

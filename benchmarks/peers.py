@@ -44,7 +44,7 @@ Peers = dict[str, Callable[[float], peer_times.Outcome]]
 
 
 def of_case(case: str, m: int) -> tuple[dict[str, Callable[[], object]], Peers]:
-    """Return who solves a case in this process, and who in one of its own."""
+    """Return the solvers that run in this process, and those that need a separate one."""
     end = cases.make(case, m)
     assert end_to_end.as_good(end, end.run().assignment)
     assert end_to_end.as_good(end, by_hand.solve(end.problem))

@@ -174,7 +174,7 @@ def f1_slack(size: int, states: int) -> Question:
 
 
 def peer(solver: str, question: Question, timeout: float) -> dict[str, Any]:
-    """Ask a solver once, in a process of its own."""
+    """Run a solver once, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "question.json"
         path.write_text(question.as_json(), encoding="ascii")
@@ -207,7 +207,7 @@ def asked(question: Question) -> dict[str, Callable[[float], peer_times.Outcome]
 
     def ask(solver: str, timeout: float) -> peer_times.Outcome:
         if solver == "toulbar2" and question.between:
-            return "-"  # its costs cannot be bounded by a row of its own
+            return "-"  # its costs cannot be bounded by a separate row
         return outcome_of(peer(solver, question, timeout), found, timeout)
 
     return {solver: partial(ask, solver) for solver in peer_times.available()}

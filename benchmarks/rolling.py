@@ -1,6 +1,6 @@
 """The rate of a chain with one count as its tables grow beyond the cache, decoding included.
 
-A profile from a plan that is there, and the labelling of one tally: with all tables, and with tables that
+A profile from an existing plan, and the labelling of one tally: with all tables, and with tables that
 roll through the cache; on one thread, on two, and as called by default, which takes all processors from 5e7
 operations on. All in turns, the best of several rounds. Rates in operations per nanosecond, of the wall clock
 and of the processors: on a busy machine, compare the latter.

@@ -1,6 +1,6 @@
 """Run the benchmarks: ``python benchmarks/run.py [--quick] [--json FILE] [--forget] [names …]``.
 
-What was measured is stored as ratios and compared with the last run of each benchmark: see ``history.py``.
+Results are stored as ratios and compared with the last run of each benchmark: see ``history.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The upward pass in double and in single precision, in turns: time, memory, the gap of the best labelling.
 
-*gap* is what the best labelling is proven to lack at most, and *lost* what it does lack, both over its score.
+*gap* is the proven bound on how far the labelling is from the optimum, *lost* the actual distance, both
+relative to its score.
 """
 
 from __future__ import annotations

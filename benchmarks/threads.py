@@ -1,6 +1,6 @@
 """One problem on one and on two threads: the upward pass alone, plans and factors ready.
 
-Wall times. *processor* is the processor time of two threads over that of one: what sharing costs.
+Wall times. *processor* is the processor time of two threads relative to one: the overhead of threads.
 """
 
 from __future__ import annotations

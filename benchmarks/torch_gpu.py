@@ -148,7 +148,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     except ImportError:
         torch = None  # type: ignore[assignment]
     if torch is None or not torch.cuda.is_available():
-        print("the layers for PyTorch on a GPU: skipped, there is none\n")
+        print("the layers for PyTorch on a GPU: skipped, because there is no GPU\n")
         return {}
     try:
         import torchcrf as theirs

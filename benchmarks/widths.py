@@ -1,6 +1,6 @@
 """Elimination orders: widths compared with the best known ones, planning time and savings, tallies.
 
-What is best known comes from the construction (grids, partial k-trees), from many random orders, and from
+The best known widths come from the construction (grids, partial k-trees), from many random orders, and from
 the exact algorithm of ``treewidth.py``, which also proves lower bounds: where both are equal, nothing is
 narrower.
 """

@@ -1,4 +1,4 @@
-"""Base noun phrases of the treebank sample: those that hold no other."""
+"""Base noun phrases of the treebank sample: those that contain no other."""
 
 from chunking import chunkers, f1_of_chunks
 from contest import contest, crfsuite

@@ -1,7 +1,7 @@
-"""An experiment: SVMs, and what going down the generalisation bound itself makes of one of them.
+"""An experiment: SVMs, and the effect of minimising the generalisation bound itself from one of them.
 
-Words inside and outside of base noun phrases of the treebank sample, told by the tags around them: few
-weights, so that the bound says something.
+Words inside and outside of base noun phrases of the treebank sample, predicted from the tags around them: few
+weights, so that the bound is not vacuous.
 """
 
 import time

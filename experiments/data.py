@@ -1,4 +1,4 @@
-"""The corpora of the experiments, read from where the user keeps them."""
+"""The corpora of the experiments, read from a folder of the user."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The curves of the figure as pictures: tasks side by side, and below each other what is asked."""
+"""The curves of the figure as pictures: tasks side by side, questions below each other."""
 
 import io
 from collections import defaultdict
@@ -15,7 +15,7 @@ COLOURS = {0: "#5c6b7f", 1: "#2e6f9e", 2: "#d1763b", 3: "#8d3b72"}
 NAMES = {0: "no growing count", 1: "one count", 2: "two counts", 3: "three counts"}
 ROWS = {MARGIN: "margin scaling", SLACK: "slack scaling", OTHER: "other uses"}
 UNITS = {"seconds": "seconds", "operations": "add-max operations"}
-APART = 2.5  # a curve this many times above or below the others of its colour gets a name of its own
+APART = 2.5  # a curve this many times above or below the others of its colour gets its own name
 
 
 def draw(curves: list[Any], what: str, within: tuple[int, int]) -> Figure:

@@ -1,4 +1,4 @@
-"""What the figure asks of a sentence, and how its cost should grow with the number of words M.
+"""The questions of the figure for a sentence, and how their cost should grow with the number of words M.
 
 A chain costs ``M·N²·R`` with R tallies, a chart ``M³·R²``, and k counts that grow with the sentence make
 ``R ~ M^k``: so the degree in M is ``1 + k``, or ``3 + 2k``. We count fewer than the paper's table does where

@@ -1,4 +1,4 @@
-"""What the tasks of the experiments have in common: where the data is, and when to stop."""
+"""Common options of the experiments: where the data is, and when to stop."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What one pass over CoNLL-2000 takes, in time and memory: margins, probabilities and crfsuite."""
+"""Time and memory of one pass over CoNLL-2000: margins, probabilities and crfsuite."""
 
 import multiprocessing
 import resource
@@ -56,7 +56,7 @@ def estimators() -> dict[str, EstimatorFactory]:
 
 
 def cost(corpus: Corpus, make: EstimatorFactory, passes: int) -> Cost:
-    """Fit, in a process of its own; return seconds, processor seconds, and the growth of memory in MB."""
+    """Fit in a separate process; return seconds, processor seconds, and the growth of memory in MB."""
     context = multiprocessing.get_context("fork")  # the corpus is there already, and nothing else runs
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_fit, args=(corpus, make(passes), there))

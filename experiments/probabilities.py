@@ -1,7 +1,7 @@
-"""Where exact losses pay: objectives and decoders beside each other, on few and on many sentences.
+"""Where exact losses pay off: objectives and decoders compared, on few and on many sentences.
 
-``--task probabilities`` trains what has no result in ``--results`` yet, the cheapest first; ``--task tables``
-prints the tables of what is there.
+``--task probabilities`` trains models that have no result in ``--results`` yet, the cheapest first;
+``--task tables`` prints tables of the results.
 """
 
 import time

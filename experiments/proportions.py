@@ -1,4 +1,4 @@
-"""What counts are worth beside labels: F1 by the number of labelled sentences, with bags and without.
+"""The value of counts in addition to labels: F1 by the number of labelled sentences, with bags and without.
 
 Of each further sentence only the numbers of chunks of two types are known.
 """

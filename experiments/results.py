@@ -1,4 +1,4 @@
-"""Results that take long: a file for each, so that a run goes on where the last one ended."""
+"""Results of long runs: one file each, so that a run resumes where the last one ended."""
 
 import json
 import os

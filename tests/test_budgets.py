@@ -205,7 +205,7 @@ def test_a_budget_counts_and_gives_back():
     budget = Budget(100.0, held=60.0)
     budget.need(40.0, "a table")
     with pytest.raises(
-        tt.BudgetError, match="a table: together with what is held already that takes 101 bytes"
+        tt.BudgetError, match="a table: together with the memory already in use, this takes 101 bytes"
     ):
         budget.need(41.0, "a table")
     budget.hold(40.0, "a list")

@@ -195,3 +195,17 @@ def test_pages_have_plain_code_for_roles_and_pictures_that_can_be_enlarged():
     assert changed("see :func:<code>solve</code>") == "see <code>solve</code>"
     picture = '<img alt="a week" src="pictures/week.png" />'
     assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'
+
+
+def test_tables_on_the_site(monkeypatch):
+    """Code in tables has no backslashes there, and the names on the start page link to the reference."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    staged = runpy.run_path(str(ROOT / "tools" / "stage_docs.py"))
+    assert staged["unescaped"](r"| `a \| b`, c \| d |") == r"| `a | b`, c \| d |"
+    assert staged["unescaped"](r"not a table: `a \| b`") == r"not a table: `a \| b`"
+    for row, links in {
+        "| `Plan`, `.width` | x |": "| [`Plan`][tallytree.Plan], [`.width`][tallytree.Plan.width] | x |",
+        "| `losses`, `no_name` | `count` |": "| [`losses`](reference-losses.md), `no_name` | `count` |",
+        "| `io.Token`, `Source` |": "| [`io.Token`][tallytree.io.Token], [`Source`][tallytree.io.Source] |",
+    }.items():
+        assert staged["linked"](row) == links

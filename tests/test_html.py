@@ -107,6 +107,9 @@ def test_long_names_are_shortened_and_shown_in_full_under_the_mouse():
 def test_the_value_is_shown_if_it_is_not_the_score():
     assert text(tt.solve(ODD)).startswith("Solution score 6 ")
     assert text(tt.solve(ODD, [ONES], lambda score, k: score - k)).startswith("Solution value 5 score 6 ones")
+    rounded = tt.solve(ODD, [ONES], lambda score, k: score * (1 + 1e-15))
+    assert rounded.value != rounded.score
+    assert text(rounded).startswith("Solution score 6 ones")
 
 
 def test_a_solution():

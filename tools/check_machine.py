@@ -1,4 +1,4 @@
-"""Say what this machine lacks to build tallytree, before anything is downloaded or compiled."""
+"""Report what this machine lacks for building tallytree, before anything is downloaded or compiled."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ DEBIAN = "On Debian or Ubuntu: apt-get install make g++ python3-dev python3-venv
 
 
 def missing() -> list[str]:
-    """List what is missing, in words."""
+    """List what is missing."""
     lacks = []
     if sys.version_info < OLDEST:
         lacks.append(f"Python 3.11 or later (make PYTHON=/path/to/it …); this is {sys.version.split()[0]}")

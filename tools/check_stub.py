@@ -1,7 +1,7 @@
 """Compare the names in src/tallytree/_native.pyi with those of the compiled module.
 
-The stub is kept by hand where types can be said better than nanobind says them, so signatures are not
-compared: only which functions, classes and members there are. `--print` shows the generated stub.
+The stub is written by hand, with more precise types than nanobind generates, so only the names of functions,
+classes and members are compared, not signatures. `--print` shows the generated stub.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Fuzz a reader with coverage as the guide: nothing but a TallytreeError may come out.
+"""Coverage-guided fuzzing of a reader, which may raise only TallytreeError.
 
     pip install atheris
     python tools/fuzz.py --seeds treebank corpus/        # files to begin with

@@ -112,7 +112,7 @@ HIDDEN = {
     "Machine": "trellis check",
     "Reduction": "bound origin fold lift_all",
     "Plan": "without_room table_bytes kept_bytes threads need_double again check mode price",
-    "Profile": "of released in_batches",
+    "Profile": "of released in_batches with_all_tables",
     "Solution": "claiming bounded asked_again retold",
     "losses.AugmentedSolution": "complete",
     "losses.LossProfile": "of released table row",

@@ -1,4 +1,4 @@
-"""What a wheel must be able to do: import, solve a three-variable chain, name its instruction set."""
+"""Smoke test of a wheel: import it, solve a three-variable chain, and print its instruction set."""
 
 import numpy as np
 

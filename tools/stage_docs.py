@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 from reference_tasks import by_task, filters
@@ -44,6 +45,43 @@ def rewritten(text: str, folder: Path, others: set[Path]) -> str:
         return f"{start}{new}{anchor}{end}"
 
     return LINK.sub(target, text)
+
+
+ROW = re.compile(r"^\|.*", re.MULTILINE)
+CODE = re.compile(r"`([^`]*)`")
+
+
+def unescaped(text: str) -> str:
+    r"""Remove the backslash of ``\|`` from code in tables: GitHub needs it, but mkdocs would show it."""
+    return ROW.sub(lambda row: CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), text)
+
+
+def linked(row: str) -> str:
+    """Link the names in the first column of a table to the reference.
+
+    A name with a leading dot, or without its package, continues the one before it.
+    """
+    import tallytree
+
+    first, bar, rest = row[1:].partition("|")
+    before: list[str] = []
+
+    def link(code: re.Match[str]) -> str:
+        parts = code[1].lstrip(".").split(".")
+        for end in range(len(before), -1, -1):
+            name = [*before[:end], *parts]
+            try:
+                attrgetter(".".join(name))(tallytree)
+            except AttributeError:
+                continue
+            before[:] = name
+            whole = name in [[package] for package in PACKAGES]
+            return f"[{code[0]}]" + (
+                f"(reference-{name[0]}.md)" if whole else f"[tallytree.{'.'.join(name)}]"
+            )
+        return code[0]
+
+    return "|" + CODE.sub(link, first) + bar + rest
 
 
 PACKAGES = ("io", "losses", "learning", "parsing", "bounds", "plot", "explorer", "testing", "torch")
@@ -90,10 +128,13 @@ def main() -> None:
     others: set[Path] = set()
     for page in target.rglob("*.md"):
         folder = ROOT / "docs" / page.relative_to(target).parent
-        page.write_text(rewritten(page.read_text(encoding="utf-8"), folder, others), encoding="utf-8")
+        text = unescaped(rewritten(page.read_text(encoding="utf-8"), folder, others))
+        if page == target / "index.md":
+            text = ROW.sub(lambda row: linked(row[0]), text)
+        page.write_text(text, encoding="utf-8")
     for name, new in FROM_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        (target / new).write_text(rewritten(text, ROOT, others), encoding="utf-8")
+        (target / new).write_text(unescaped(rewritten(text, ROOT, others)), encoding="utf-8")
     for place in others:
         if place.is_file():
             shutil.copy(place, target / place.name)

@@ -51,7 +51,7 @@ def wheel_for(python: str, source: Path, tools: Path, place: Path) -> Path:
 
 
 def tried(python: str, wheel: Path, folder: Path) -> None:
-    """Install a wheel with what it needs into an environment of its own, and use it."""
+    """Install a wheel and its dependencies in a fresh environment, and use it."""
     inside = environment(python, folder, wheel)
     ran(inside, ROOT / "tools" / "smoke.py")
     ran(inside, "-m", "tallytree", "--version")

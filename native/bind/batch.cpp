@@ -101,7 +101,7 @@ void add_chains(PyBatch &self, const std::vector<PySkeleton> &skeletons, Doubles
     add_items(self, std::move(items), {{}, {}, {}, {}, Tables(emissions), links, std::move(truths), 0});
 }
 
-// A Python thread state of its own for a thread that calls back, made once.
+// The Python thread state of a thread that calls back, made once.
 void inside_python(const std::function<void()> &body) {
     nb::gil_scoped_acquire state;
     nb::gil_scoped_release release;

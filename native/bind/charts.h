@@ -1,4 +1,4 @@
-// What the two files at the border for charts share.
+// Shared by the two files that bind charts to Python.
 #pragma once
 
 #include "bind/checks.h"

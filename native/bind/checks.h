@@ -1,4 +1,4 @@
-// What the files at the border to Python share: array types, checks, wrappers.
+// Shared by all bindings: array types, checks, wrappers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,7 +29,7 @@ inline void require(bool holds, const char *what) {
     if (!holds) throw nb::value_error(what);
 }
 
-// For tests: the looks for signals until one of them finds an interrupt; 0 for none. Guarded by the GIL.
+// For tests: the number of signal checks until one reports an interrupt; 0 for none. Guarded by the GIL.
 inline std::int64_t looks_until_interrupt = 0;
 
 inline void check_signals() {
@@ -41,10 +41,10 @@ inline const Poll kPoll = check_signals;
 inline const Inside kPlainly = [](const std::function<void()> &body) { body(); };  // nothing is called back
 inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-// numpy.empty and the type that is called int64: NumPy has two integers of 64 bits where long is one.
+// numpy.empty and the type int64: NumPy has two 64-bit integer types if long has 64 bits.
 inline nb::handle numpy_empty, numpy_int64;
 
-constexpr std::size_t kCopied = 4096;  // bytes of an array that is copied into memory of NumPy's sooner than wrapped
+constexpr std::size_t kCopied = 4096;  // arrays up to this size are copied to NumPy, larger ones are wrapped
 
 template <class T>
 nb::object copied(const std::vector<T> &values, const std::vector<std::size_t> &shape) {
@@ -128,7 +128,7 @@ std::vector<TableBlock<T>> table_blocks(const Arrays &arrays) {
     return blocks;
 }
 
-// What the tables must agree with: a wrong shape here would read past the end.
+// The shapes that tables must have: a wrong one would read past the end.
 template <class T>
 void check_tables(const Skeleton &skeleton, const std::vector<ScopeBlock> &scopes,
                   const std::vector<TableBlock<T>> &tables) {

@@ -1,4 +1,4 @@
-// Errors that Python sees as types of their own.
+// Errors that have their own types in Python.
 #include "bind/checks.h"
 
 namespace tallytree {

@@ -1,4 +1,4 @@
-// What a batch keeps of the arrays that it was given, and the derivatives by them.
+// The arrays that a batch keeps alive, and the derivatives with respect to them.
 #pragma once
 
 #include "bind/truths.h"
@@ -21,10 +21,10 @@ struct PyBatch {
     std::vector<Kept> kept;
     Batch batch;
     std::vector<BatchAnswer> answers;
-    std::vector<bool> plain;  // of each item: whether its last sums were found in plain products
+    std::vector<bool> plain;  // of each item: whether its last sums are plain products
 };
 
-// The derivatives by all arrays that items point into, in the order in which these were given.
+// The derivatives with respect to all arrays that items point into, in the order of the arguments.
 class Gradients {
   public:
     Gradients(const PyBatch &batch, Index groups) : batch_(batch.batch) {

@@ -11,14 +11,14 @@ class ChainMessages : public Messages {
   public:
     explicit ChainMessages(const ChainKernels &kernels) : kernels_(kernels), merger_(cells_) {}
 
-    // Whether a program is that of such a chain, and rows and links fit the memory.
+    // Whether a program is for such a chain, and its rows and links fit in memory.
     static bool fits(const LocalTables &tables, double memory_limit);
     static double bytes(const LocalTables &tables);
-    // The same for a chain with so many kinds of counts, and how many kinds fit the memory.
+    // The same for a chain with this many kinds of counts, and how many kinds fit in memory.
     static double bytes(const PlainChain &chain, double kinds);
     static double most_kinds(const PlainChain &chain, double memory_limit);
 
-    // To be filled; then `begin`. The memory is used again for the next chain.
+    // To be filled before `begin`. The memory is reused for the next chain.
     ChainRows &rows() { return rows_; }
     void begin();
 
@@ -31,17 +31,17 @@ class ChainMessages : public Messages {
     void decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
     const ChainKernels &kernels() const { return kernels_; }
-    // Gives the messages back; returns the bytes that wait for the next chain.
+    // Releases the messages; returns the bytes kept for the next chain.
     double rest();
-    // The memory that waits for the next band.
+    // The memory kept for the next band.
     double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
-    // Two labellings with one tally are as good as each other if they are no further apart than this.
+    // Two labellings with the same tally tie if their scores differ by no more than this.
     void set_near(double near) { merger_.near = near; }
-    // Whether there is another labelling with the tally of one of the band, as good as it.
+    // Whether another labelling ties with one of the band and has the same tally.
     bool tied(Index number) const { return ties_[number]; }
 
   private:
-    // Going down the chain: the tally of what has been decided, and the cell before.
+    // On the way down the chain: the tally decided so far, and the previous cell.
     struct Joined {
         Index key;
         double regret;
@@ -51,11 +51,11 @@ class ChainMessages : public Messages {
     // The cells of one state at one position.
     struct Node {
         std::int32_t state;
-        bool same;  // the cells of the node before: nothing else could be chosen
+        bool same;  // the cells of the previous node, because there is no choice
         Index begin, end;
         double least;  // regret
     };
-    struct Level {  // a position where there is something else than the best state
+    struct Level {  // a position with states other than the best
         Index position, node;
     };
     struct Edge {

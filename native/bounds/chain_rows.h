@@ -1,4 +1,4 @@
-// A chain whose variables all have the same number of states, in rows: what passes and bands along it look at.
+// A chain whose variables all have the same number of states, in rows, as read by passes and bands.
 #pragma once
 
 #include <deque>
@@ -12,9 +12,9 @@ namespace tallytree::bounds {
 
 inline constexpr Index kStretch = 64;  // positions between which messages are brought back to about 0
 
-// Rows have `width` numbers, of which `states` are there. They are filled again for the next chain, in the same memory.
+// Rows have `width` numbers, of which `states` are used. Their memory is reused for the next chain.
 struct ChainRows {
-    struct LinkKind {  // where two neighbours count something together
+    struct LinkKind {  // for statistics of two neighbours
         const double *scores;
         const double *counts;  // for each statistic a table like that of the scores
     };
@@ -38,7 +38,7 @@ struct ChainRows {
     std::vector<const double *> links, back_links;
     std::vector<std::int32_t> link_kind;  // for each position but the last, where neighbours count
     std::vector<LinkKind> link_kinds;
-    // Positions with the same counts are of one kind, of which there are few as a rule.
+    // Positions with the same counts are of one kind; usually there are few kinds.
     std::vector<std::int32_t> kind;
     std::vector<std::int32_t> kind_counts;  // for each kind and statistic: a row
     std::vector<Index> kind_keys;           // for each kind: a row, the counts in one number

@@ -17,13 +17,13 @@ class GraphMessages : public Messages {
     void decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
 
-    // What it keeps for each state of each table.
+    // Stored for each state of each table.
     static double bytes(const Skeleton &skeleton);
 
   private:
     // One way to make a state of a table, within the budget.
     struct Way {
-        std::int32_t choice;  // the state of the variable that goes
+        std::int32_t choice;  // the state of the eliminated variable
         std::int32_t input;   // which of the input's live states
         double regret;
         Index key;
@@ -36,7 +36,7 @@ class GraphMessages : public Messages {
         Index cells_begin = 0, cells_end = 0;
         std::int32_t input_b = -1;  // of a join
     };
-    // Where one state of a table stands in the operands of its step.
+    // The position of one state of a table in the operands of its step.
     struct Operands {
         Index a = 0, b = 0, score = 0, shift = 0;
     };
@@ -49,7 +49,7 @@ class GraphMessages : public Messages {
     void normalise(Index t);
     void find_best(Pass &pass);
     Operands operands(Index t, Index state) const;
-    double weigh(Index t, const Operands &at);  // fills weighed_; the best of it
+    double weigh(Index t, const Operands &at);  // fills weighed_ and returns its maximum
     Index first_best(Index t, const Operands &at);
     Index key_of(Index t, Index place) const;
     void find_live(Index t, double budget);

@@ -1,4 +1,4 @@
-// What each step of a program adds to the message that it takes: local scores, and local counts to put prices on.
+// What each step of a program adds to its input message: local scores, and local counts, which get prices.
 #pragma once
 
 #include <deque>
@@ -11,18 +11,18 @@ namespace tallytree::bounds {
 
 // Of one elimination. The states of its table are `fresh` outermost, then `kept`; see plan/skeleton.h for the strides.
 struct LocalStep {
-    const double *scores = nullptr;        // laid out as the step says, without the factor that comes late
+    const double *scores = nullptr;        // in the layout of the step, without the late factor
     const double *late = nullptr;          // one for each fresh state, or null
     const std::int32_t *counts = nullptr;  // shift_size for each statistic, one statistic after the other; or null
     double largest = 0;                    // size of a local score
-    double roundings = 0;                  // how many a value goes through
+    double roundings = 0;                  // the number of roundings of a value
     std::array<double, kMostStatistics> reach{};  // the largest size of a count
     std::int32_t shared = -1;                     // steps with the same number have the same `counts`
 };
 
-// A number for a row of counts; equal ones have the same.
+// A hash of a row of counts.
 inline std::uint64_t mixed(std::span<const std::int32_t> row) {
-    std::uint64_t sum = row.size(), odd = 0x9E3779B97F4A7C15u;  // products that need not wait for each other
+    std::uint64_t sum = row.size(), odd = 0x9E3779B97F4A7C15u;  // independent products
     for (const auto x : row) {
         const std::uint64_t product = static_cast<std::uint32_t>(x) * (odd += 0xD1B54A32D192ED02u);
         sum += product ^ product >> 32;  // a sum of products alone would depend on two sums of all counts
@@ -35,7 +35,7 @@ struct Evaluated {
     Tally tally{};
 };
 
-// What a search has to know of a model beside its passes.
+// What a search needs to know about a model besides its passes.
 struct Facts {
     double constant = 0, magnitude = 0, operations = 0;
     Tally constant_counts{};

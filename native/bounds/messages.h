@@ -1,6 +1,6 @@
-// Plain passes at prices, and the tallies of all labellings that lose little against the best one there.
+// Plain passes at prices, and the tallies of all labellings that are nearly as good as the best one there.
 //
-// At prices λ a labelling y is worth F(y) + λ·G(y), and a plain max-plus pass finds the most, A. What a choice loses
+// At prices λ a labelling y is worth F(y) + λ·G(y), and a plain max-plus pass finds the maximum, A. What a choice loses
 // against the best choice at the same place is its *regret*: the difference of two numbers that the pass compared, so
 // exactly 0 on the best labelling. The regrets of y add up to A - F(y) - λ·G(y), up to `Pass::tolerance`. The *band* of
 // a budget holds, for every tally, the least regret of a labelling with it, if that is within the budget.
@@ -16,7 +16,7 @@ struct Pass {
     Prices prices{};
     double most = 0;       // A
     Tally tally{};         // of the best labelling
-    double tolerance = 0;  // how far rounding can put sums of regrets off
+    double tolerance = 0;  // the largest error of a sum of regrets
 };
 
 // A tally, as an offset from that of the best labelling, and the least regret with it.
@@ -29,11 +29,11 @@ class Messages {
   public:
     virtual ~Messages() = default;
 
-    // Its messages are there until the next pass.
+    // Its messages are kept until the next pass.
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
-    // Goes back to an earlier pass, where its messages are still there.
+    // Returns to an earlier pass whose messages have been kept.
     virtual bool recall(const Prices &) { return false; }
-    // Asks that the messages of a pass stay for longer than others.
+    // Keeps the messages of a pass for longer than others.
     virtual void hold(const Prices &) {}
     // The best labelling of the last pass, and its score as if added up in twice the precision.
     virtual double best(std::int64_t *labelling) const = 0;

@@ -1,6 +1,6 @@
-// What is asked of a score: the least score with which a tally reaches a given value.
+// The smallest score with which a tally reaches a given value.
 //
-// Three kinds of questions, all under a box of tallies that are of use:
+// Three kinds of questions, each over a box of relevant tallies:
 //   a constraint    the value is the score;                               need(l) = v
 //   margin scaling  the value is margin * loss(l) + score - truth;        need(l) = v - margin * loss(l) + truth
 //   slack scaling   the value is loss(l) * (margin + score - truth);      need(l) = v / loss(l) - margin + truth
@@ -39,11 +39,11 @@ class Need {
   public:
     Scaling scaling = Scaling::None;
     double margin = 1, truth = 0;
-    double top = kInfinity;         // larger values are no better than this one: all tallies that reach it are found
+    double top = kInfinity;         // larger values do not count as better: all tallies that reach it are found
     Linear numerator, denominator;  // of the loss, where there is no table
     // Over `box`, the last statistic fastest; nan where a tally is not allowed. Empty: there is no table.
     std::vector<double> losses;
-    Box box;  // tallies that are of use
+    Box box;  // the relevant tallies
 
     // -inf where the tally is not allowed.
     double value(double score, const Tally &tally) const;

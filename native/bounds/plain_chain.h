@@ -1,5 +1,5 @@
-// A model that is a chain as it lies: scores of states and of neighbours, and counts of states, one variable after the
-// other. Passes read its scores where they are, and no program is looked at.
+// A model that is already laid out as a chain: scores of states and neighbours, and counts of states, one variable
+// after the other. Passes read its scores in place and need no program.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@ struct PlainChain {
     TableBlock<double> unary, pairs;
     std::array<TableBlock<std::int64_t>, kMostStatistics> counts;  // for each statistic
 
-    // None where a model is another one.
+    // None for any other model.
     static std::optional<PlainChain> of(const Skeleton &skeleton, std::span<const TableBlock<double>> scores,
                                         std::span<const TableBlock<std::int64_t>> counts);
-    // How many sums of scores and messages a pass makes.
+    // The number of additions of a pass.
     double operations() const;
 };
 
-// Numbers rows of counts in the order in which they are met, by sums that equal rows share. Other rows may share them,
-// too: whoever numbers has to compare.
+// Numbers rows of counts in order of appearance, by their hash. Different rows may have the same hash,
+// so the caller has to compare them.
 class RowNumbers {
   public:
     RowNumbers() : slots_(64) {}

@@ -1,9 +1,9 @@
-// The search for the best labelling by bounds: prices and a box that leave little to look at, then the band.
+// The search for the best labelling by bounds: prices and a box that rule out nearly everything, then the band.
 //
-// With v the value of a labelling that was met, A(λ) the most at prices λ, and X a box that holds all tallies that can
+// With v the value of a known labelling, A(λ) the maximum at prices λ, and X a box that holds all tallies that can
 // still win, the *budget* is D = A(λ) - min over X of (need(l) + λ·l): every labelling that reaches v with a tally in X
-// has regret D at most, so the band of D holds it. Prices and box are improved until D is small; a box whose band is
-// too large is cut in two.
+// has a regret of at most D, so the band of D holds it. Prices and box are improved until D is small; a box whose band
+// is too large is cut in two.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@
 
 namespace tallytree::bounds {
 
-// A labelling that may be the best: equal values are told apart by the caller.
+// A labelling that may be the best; the caller breaks ties.
 struct Candidate {
     double score = kNegativeInfinity;
     std::vector<std::int64_t> labelling;
 };
 
 // What rules out anything better among the tallies of a box: no labelling with one of them reaches the value unless its
-// regret at the prices is within the budget, and those that are have all been looked at.
+// regret at the prices is within the budget, and all of those have been examined.
 struct Proven {
     Pass pass;
     Box box;

@@ -1,4 +1,4 @@
-// Tallies, prices and boxes of tallies, as the search by bounds has them.
+// Tallies, prices and boxes of tallies for the search by bounds.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ inline constexpr Index kMostStatistics = 3;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kUnit = std::numeric_limits<double>::epsilon();
 
-using Tally = std::array<Index, kMostStatistics>;    // those that are not there are 0
+using Tally = std::array<Index, kMostStatistics>;    // unused entries are 0
 using Prices = std::array<double, kMostStatistics>;  // one for each statistic
 
 inline double paid(const Prices &prices, const Tally &tally) {
@@ -60,7 +60,7 @@ class Packing {
     Index largest() const { return (Index{1} << (bits_ - 1)) - 1; }
     template <class Offsets>
     Index pack(const Offsets &offset) const {
-        std::uint64_t key = 0;  // keys of large counts wrap around; their differences are right all the same
+        std::uint64_t key = 0;  // keys of large counts wrap around; their differences are still correct
         for (Index p = 0; p < statistics_; p++)
             key += static_cast<std::uint64_t>(static_cast<Index>(offset[p])) * static_cast<std::uint64_t>(unit(p));
         return static_cast<Index>(key);
@@ -85,7 +85,7 @@ class Packing {
     Index statistics_, bits_;
 };
 
-// A sum that keeps what each addition loses: as if in twice the precision.
+// A compensated sum: about twice the precision.
 class Sum {
   public:
     void add(double x) {

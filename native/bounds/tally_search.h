@@ -1,9 +1,9 @@
-// The search for the labelling that most violates a margin, along a chain, where the losses of all tallies stand in a
-// table: sentences, by the thousand.
+// The search for the labelling that most violates a margin, on a chain, with the losses of all tallies in a
+// table: for batches of thousands of sentences.
 //
-// It is the search of search.h with tallies one by one in the place of boxes: each plain pass bounds the score of every
-// tally, and a tally *lives* as long as no pass shows that it cannot reach the value of what was met. The budget of a
-// pass is the most that a labelling with a living tally can lose there.
+// The same as search.h with single tallies in place of boxes: each plain pass bounds the score of every
+// tally, and a tally *lives* until a pass shows that it cannot reach the best value known. The budget of a
+// pass is the largest regret that a labelling with a living tally can have there.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace tallytree::bounds {
 
-// Losses over a box of tallies, the last statistic fastest, and how they go together with scores.
+// Losses over a box of tallies, the last statistic fastest, and how they are combined with scores.
 struct LossBox {
     const double *losses, *inverses;  // inverses: under slack scaling
     Tally low{}, extent{};            // of the table

@@ -1,4 +1,4 @@
-// Many problems at once: each is laid out, run and, if asked for, decoded by one of several threads.
+// Many problems at once: each is laid out, run and, if requested, decoded by one of several threads.
 #pragma once
 
 #include "bulk/loss_table.h"
@@ -12,18 +12,18 @@ namespace tallytree {
 enum class Chooser {
     Score,   // the best score
     Losses,  // the best score together with a loss of the tally
-    Ask,     // whatever Batch::Choose says
+    Ask,     // chosen by Batch::Choose
 };
 
 enum class Strategy : int {
-    Auto = 0,    // by bounds where that is likely to be quicker, and gives what the whole table would
-    Full = 1,    // by whole tables
-    Bounds = 2,  // by bounds where that can be done
+    Auto = 0,    // by bounds if that is likely to be faster, with the answer of the full table
+    Full = 1,    // by full tables
+    Bounds = 2,  // by bounds if they are supported
 };
 
 struct BatchItem {
     std::shared_ptr<const Skeleton> skeleton;
-    std::vector<TableBlock<double>> scores;  // of labels: tables of its own, or stretches of long arrays
+    std::vector<TableBlock<double>> scores;  // of labels: separate tables, or parts of long arrays
 
     LayoutRequest request;  // what is counted: given tables,
     Truth truth;            // or, if there is one, what is made from a truth

@@ -1,4 +1,4 @@
-// Objectives of many problems and their derivatives by all scores: one upward and one downward pass for each.
+// Objectives of many problems and their derivatives with respect to all scores: one upward and one downward pass each.
 #pragma once
 
 #include "bulk/batch.h"
@@ -8,7 +8,7 @@ namespace tallytree {
 
 struct Expecting {
     std::function<TallyQuestion(Index item)> question;
-    std::span<const double> importance;  // of each item: its derivatives are multiplied by it; not asked for if it is 0
+    std::span<const double> importance;  // of each item: a factor of its derivatives; 0 skips them
     Index groups = 1;                    // items of one group, in order, are done by one thread
     // Where the derivatives of an item by the tables of each of its blocks are added. Those of several items may lie in
     // one place if it belongs to their group.

@@ -1,4 +1,4 @@
-// The memory of problems that are solved at the same time.
+// Limits the total memory of problems that are solved at the same time.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tallytree {
 
-// Lets runs in while their tables fit the limit together, and with what was kept of those before; one that is alone
-// always comes in where nothing was kept.
+// Admits runs while their tables, and the memory kept from earlier runs, fit within the limit; a single run
+// is always admitted if nothing was kept.
 class Gate {
   public:
     void enter(double bytes, double limit, const Poll &poll) {
@@ -59,7 +59,7 @@ inline double bytes_of(const Layout &layout) {
     return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
 }
 
-// A thread has lists and memory of its own, which are not worth it where there is little.
+// A thread has its own lists and memory, which do not pay off for little work.
 inline Index threads_within(double limit, Index threads) {
     constexpr double kBytesPerThread = 16 << 20;
     return std::clamp<Index>(static_cast<Index>(limit / kBytesPerThread), 1, std::max<Index>(threads, 1));

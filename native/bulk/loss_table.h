@@ -1,4 +1,4 @@
-// A loss of tallies, put together with a score: what loss-augmented inference maximises.
+// A loss of tallies combined with a score: the objective of loss-augmented inference.
 #pragma once
 
 #include "tables/run.h"
@@ -22,14 +22,14 @@ struct LossTable : TallyGrid {
     double largest = 0;            // of the losses, in size
     bool regular = false;          // whether all are numbers, and none is below 0 where differences are scaled
 
-    // To be called once the losses are there.
+    // To be called once the losses are set.
     void measure();
 
     // A cell of a run's last table; places in the table of losses are ordered as tallies are.
     struct Choice {
         double value, score, loss;
         Index place, cell;
-        bool operator<(const Choice &other) const {  // whether it is chosen sooner
+        bool operator<(const Choice &other) const {  // whether it comes first
             return value > other.value || (value == other.value && place < other.place);
         }
     };
@@ -39,10 +39,10 @@ struct LossTable : TallyGrid {
         return slack ? loss * (margin + difference) : margin * loss + difference;
     }
 
-    // The losses of all cells of a run's last table, in the order of their numbers; 0 where nothing leads to one.
+    // The losses of all cells of a run's last table, in the order of their numbers; 0 for unreachable cells.
     std::vector<double> of_root(const Run &run) const;
 
-    // The cells of largest value, best first; of those that are as good, the smallest tally first.
+    // The cells with the largest values, best first; ties in order of the tally.
     std::vector<Choice> best(const Run &run, double truth_score, Index count = 1) const;
 };
 

@@ -1,4 +1,4 @@
-// Functions of the sums of all tallies, log Σ exp F of each: what is learned by, and how it changes with each of them.
+// Training objectives as functions of log Σ exp F for each tally, and their derivatives.
 #pragma once
 
 #include "bulk/loss_table.h"
@@ -10,11 +10,11 @@ enum class Objective : int {
     SoftmaxMargin = 1,  // the same, each with its loss added
     Risk = 2,           // the mean of the losses
     Evidence = 3,       // the log of the sum over all tallies, less that over those without a loss
-    Given = 4,          // any: what it gains with each tally is given, and its value is not asked for
+    Given = 4,          // any: its derivatives by tally are given, and its value is not needed
     Sums = 5,           // the log of the sum of each tally, without derivatives
 };
 
-// What is asked of one item.
+// The objective of one item.
 struct TallyQuestion {
     Objective objective = Objective::Likelihood;
     const TallyGrid *grid = nullptr;  // the tallies of what follows,

@@ -8,7 +8,7 @@
 
 namespace tallytree {
 
-// A chain with a truth, and what is asked of it.
+// A chain with a truth, and the question about it.
 struct Sentence {
     const Skeleton &skeleton;
     std::span<const TableBlock<double>> scores;  // of labels: of single variables, then of neighbours
@@ -25,7 +25,7 @@ class alignas(64) SentenceSearch {
     // Whether scores and statistics are those of a chain, each variable and each with the next one in order, with so
     // many states and statistics that there is something to search for.
     static bool suits(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const Truth &truth);
-    // What it takes, about, besides what earlier ones have left.
+    // The approximate memory that it needs in addition to what earlier sentences have left.
     static double bytes(const Sentence &sentence);
 
     // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
@@ -35,7 +35,7 @@ class alignas(64) SentenceSearch {
     // The tables of neighbours that earlier sentences have left for later ones; they can be made again.
     double held() const { return held_; }
     void forget();
-    // The memory that waits for the next sentence, about.
+    // The approximate memory kept for the next sentence.
     double kept() const { return largest_ + held_ + messages_.kept(); }
     const bounds::TallySearch &found() const { return search_; }
     void decode(Index number, std::int64_t *states) const { messages_.decode(number, states); }

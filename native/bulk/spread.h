@@ -1,4 +1,4 @@
-// How far apart scores lie, whether their exponentials can be added up as they are, and draws from such sums.
+// The range of scores, whether their exponentials can be added without scaling, and samples from such sums.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct Spread {
     double width() const { return broken ? -kNegativeInfinity : high == kNegativeInfinity ? 0 : high - low; }
 };
 
-// The share in which a number lies, from 0 to their sum, where they lie one behind the other; none that is 0.
+// The index of the share that contains a number between 0 and their sum, if shares are stacked; never an empty one.
 inline Index share_at(double left, std::span<const double> shares) {
     Index last = 0;
     for (std::size_t i = 0; i < shares.size(); i++) {

@@ -1,5 +1,5 @@
 // An objective of the tallies of a chain and its derivatives, in plain products: sums over labellings for every state
-// and tally, on a scale of its own at every position, forward and then backward.
+// and tally, scaled separately at every position, forward and then backward.
 //
 // Why that is safe: let scores of labels at a position and those of neighbours lie within W together, all of them
 // finite, and the logs of the weights of tallies within R. Whatever the tally, what follows a label weighs at most
@@ -21,7 +21,7 @@ inline constexpr Index kMostTallied = 4;  // statistics
 
 class TalliedChain {
   public:
-    // Takes an item; false where it is to be left to tables of logarithms.
+    // Accepts an item; false if it needs tables of logarithms.
     bool take(const BatchItem &item, const TallyQuestion &question, double memory_limit);
     double bytes() const { return bytes_; }
     // Keeps the memory of its tables for the next item only where it is a small part of this share: nobody counts it.

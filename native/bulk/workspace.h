@@ -1,4 +1,4 @@
-// What a thread uses for one problem after the other: the memory of a layout, of an arena, and of tables that are made
+// Memory that a thread reuses for one problem after another: a layout, an arena, and tables that are made
 // by the thread itself.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace tallytree {
 
-struct alignas(64) Workspace {  // no two of them in one line of the cache
+struct alignas(64) Workspace {  // each in its own cache lines
     std::shared_ptr<Layout> layout = std::make_shared<Layout>();
     Arena arena, shares;  // of tables, and of their derivatives
 
@@ -25,7 +25,7 @@ struct alignas(64) Workspace {  // no two of them in one line of the cache
         return *layout;
     }
 
-    // Keeps what the next problem can use, as long as it is no more than this thread's share of the memory.
+    // Keeps memory for the next problem, up to this thread's share.
     void trim(double share) {
         for (Arena *kept : {&arena, &shares})
             if (static_cast<double>(kept->bytes()) > share) *kept = Arena();

@@ -4,7 +4,7 @@
 // With own(span) the log-sum-exp (or the maximum) of the scores of a span,
 //     inner(span) = own(span) + log sum over splits of exp(inner(left) + inner(right)).
 // On the way down, each span hands its probability to the two parts of each split, in proportion to their terms. Every
-// term is relative to the largest one of its span, so that it does not matter how far apart scores lie.
+// term is relative to the largest one of its span, so the range of the scores does not matter.
 #pragma once
 
 #include "bulk/thread_pool.h"
@@ -15,7 +15,7 @@ namespace tallytree {
 inline constexpr double kLargestScore = 1e290;  // in magnitude, unless -inf; the same as Python's
 
 struct SpanScores {
-    const double *scores;                   // [sentence][first word][last word][label], last < first is not looked at
+    const double *scores;                   // [sentence][first word][last word][label], last < first is ignored
     std::span<const std::int64_t> lengths;  // of the sentences, at least 1
     Index words, labels;
 

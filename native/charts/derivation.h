@@ -1,4 +1,4 @@
-// What is read from the tables of a chart: trees, and sums over all of them.
+// Results read from the tables of a chart: trees, and sums over all of them.
 #pragma once
 
 #include "charts/layout.h"
@@ -25,7 +25,7 @@ std::vector<ChartStep> chart_sample(Run &run, Index cell, const double *uniforms
 // Of a plain chart: the sum (or the best) of all trees with each item, [layer][span][symbol].
 std::vector<double> chart_marginals(Run &run, const Poll &poll);
 
-// How often each step is part of a tree.
+// The expected count of each step.
 struct ChartExpectations {
     std::vector<double> rules;  // per rule
     std::vector<double> paths;  // [path][span]

@@ -1,4 +1,4 @@
-// The rules of a grammar in the orders that the verbs of charts go through them, and the spans of a sentence.
+// The rules of a grammar, sorted as the verbs of charts need them, and the spans of a sentence.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ struct BinaryRule {
     std::int32_t parent, left, right;
 };
 
-// A path of unary rules makes `target` over a span from `source`, which is open unless `from_closed`: symbols without a
-// label of their own are put on top of whole paths. Bag -1 counts nothing; one word below the path is no constituent.
+// A path of unary rules makes `target` over a span from `source`, which is open unless `from_closed`: symbols without
+// a label are put on top of whole paths. Bag -1 counts nothing; one word below the path is not a constituent.
 struct UnaryPath {
     std::int32_t target, source, bag, word_bag;
     bool from_closed;
@@ -68,7 +68,7 @@ struct Spans {
     }
 };
 
-// What a skeleton has besides where it is that of a chart.
+// The additional data of the skeleton of a chart.
 struct ChartShape {
     std::shared_ptr<const ChartGrammar> grammar;
     Spans spans;

@@ -1,5 +1,4 @@
-// The planner of charts: items (symbol, span) of context-free parses as tables of the same layout that clique trees
-// have.
+// The planner of charts: items (symbol, span) of context-free parses as tables with the layout of clique trees.
 //
 // Each span has two tables with a state for each symbol. The `open` one holds what rules with two children build (for a
 // span of one word: the lexicon), the `closed` one what paths of unary rules make of that:
@@ -15,7 +14,7 @@
 
 namespace tallytree {
 
-// What the tables of a chart have besides their stretches.
+// The data of a chart's tables besides their stretches.
 struct ChartTables {
     Index symbols = 0, spans = 0, statistics = 0, prefix_size = 0;
     std::vector<std::int32_t> states;        // [table][symbol], -1 where the item is not there; empty: all are

@@ -1,4 +1,4 @@
-// How much the trees of a chart can count, below each table and around it.
+// The range of tallies of a chart's trees, below each table and around it.
 #pragma once
 
 #include "charts/layout.h"
@@ -7,8 +7,8 @@ namespace tallytree {
 
 class ChartRanges {
   public:
-    // `shifts` are the distinct shifts of the paths over each span, one after the other. Tables without a state take
-    // no part.
+    // `shifts` are the distinct shifts of the paths over each span, one after the other. Tables without states are
+    // ignored.
     ChartRanges(const Layout &layout, const Ragged<std::int32_t> &shifts);
 
     Index low(Index table, Index i) const { return inside_.low[table * p_ + i]; }

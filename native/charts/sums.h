@@ -5,11 +5,11 @@
 //     u = exp(scale(left) + scale(right) - top),
 // two children have the sum S_BC = sum over splits of p_B * p_C * u, once for all rules that have them, and
 //     exp(open[A] - top) = sum over rules A -> B C of exp(f) * S_BC.
-// On the way down q = exp(outside + scale - total) goes with p: p * q is how likely an item is, and what is too small
-// for a double there is no part of any sum.
+// On the way down q = exp(outside + scale - total) goes with p: p * q is the probability of an item, and terms that are
+// too small for a double do not change any sum.
 //
-// This is exact while no number is so small beside the others of its span that a product could vanish. Where one is,
-// `usable` says so, and logarithms are summed instead, one by one.
+// This is exact as long as no number is so small relative to the others of its span that a product underflows. If one
+// is, `usable` is false, and logarithms are summed one by one instead.
 #pragma once
 
 #include "charts/layout.h"
@@ -22,13 +22,13 @@ class ChartSums {
   public:
     ChartSums(Run &run, Meter &meter);
 
-    // Takes over the closed items of a width, once they are made.
+    // Reads the closed items of a width, once they are computed.
     void take(Index width);
 
-    // Makes the open items of a width, and returns the symbols that can be there. Does nothing once it is not `usable`.
+    // Makes the open items of a width, and returns their possible symbols. Does nothing once it is not `usable`.
     const std::vector<std::int32_t> &combine(Index width);
 
-    // Takes over all items, for the way down.
+    // Reads all items, for the downward pass.
     void take_all();
     bool usable() const { return usable_; }
 

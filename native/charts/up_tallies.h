@@ -1,7 +1,7 @@
 // The verbs of charts with statistics: each item is a row of tallies. The rules of a parent that share a child are
 // mixed first,
 //     c[l] = max over B of  left[B, l] + f(A -> B C),      then      open[A] = max over C of  c_C * right[C],
-// so that a convolution (*) is paid for each group of rules and not for each rule.
+// so that there is one convolution (*) for each group of rules and not for each rule.
 #pragma once
 
 #include "charts/layout.h"

@@ -1,4 +1,4 @@
-// What one thread does for one chain after the other: passes along it in plain products.
+// Passes along one chain after another in plain products, by one thread.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tallytree {
 
-// What one thread needs for one chain after the other. Rows have room for whole vectors, and zeros beyond the labels.
+// Memory that one thread reuses for each chain. Rows have room for whole vectors, with zeros beyond the labels.
 class ChainSummer {
   public:
     ChainSummer(const ChainBatch &chains, const MaxPlusKernels *kernels)
@@ -18,8 +18,8 @@ class ChainSummer {
         if (!chains_.own_links) take_links(chains.links, 1);
     }
 
-    // `pairs` takes sums without the scores of links themselves, which are put in at the end. False where the scores
-    // lie too far apart.
+    // `pairs` takes sums without the scores of links themselves, which are added at the end. False if the range of
+    // the scores is too large.
     bool sum(Index chain, const ChainSums &sums, std::vector<double> &pairs) {
         sums.log_sums[chain] = 0;
         if (!start(chain)) return true;
@@ -40,7 +40,7 @@ class ChainSummer {
         return true;
     }
 
-    // False where the scores lie too far apart, or nothing is allowed.
+    // False if the range of the scores is too large, or every labelling is forbidden.
     bool draw(Index chain, const ChainDraws &draws) {
         if (!start(chain)) return true;
         if (!forward() || log_sum_ == kNegativeInfinity) return false;
@@ -103,7 +103,7 @@ class ChainSummer {
         return length_ > 0;
     }
 
-    // Whether the scores are such that nothing underflows, as far as can be told beforehand.
+    // Whether the scores guarantee that nothing underflows.
     bool level() {
         Spread all;
         emitted_tops_.assign(length_, 0.0);
@@ -120,7 +120,7 @@ class ChainSummer {
         return link_width_ + widest <= kWidest;
     }
 
-    // With -inf scores, whatever is not 0 must be large enough that what follows from it is not 0 either.
+    // With -inf scores, every non-zero number must be so large that products with it do not underflow.
     bool is_safe(const double *row) const {
         for (Index j = 0; forbids_ && j < labels_; j++)
             if (row[j] != 0 && row[j] < least_) return false;
@@ -213,7 +213,7 @@ class ChainSummer {
 
 using EachChain = std::function<void(Index worker, Index chain, Index group)>;
 
-// Chains in so many groups, those of a group by one thread and in order.
+// Chains in this many groups; one thread processes a group in order.
 void each_chain(const ChainBatch &chains, Index groups, double work_each, Index threads, const Poll &poll,
                 const Inside &inside, const EachChain &body);
 

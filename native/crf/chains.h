@@ -1,9 +1,9 @@
 // Sums over all labellings of many chains over one set of labels: no tallies, no plans, plain products.
 //
-// Sums are kept on a scale of their own at every position. With all scores finite, two labels at one position differ in
-// what is summed up to them by no more than the scores there and those of neighbours do: where these lie within
-// kWidest, nothing underflows, and every sum is right to rounding. Where some are -inf, two labels may differ by more:
-// a chain whose smallest sum comes near what underflows is left out.
+// Sums are scaled separately at every position. With all scores finite, two labels at one position differ in
+// their sums by no more than the scores there and those of neighbours do: if these lie within kWidest, nothing
+// underflows, and every sum is correct up to rounding. If some are -inf, two labels may differ by more: a chain whose
+// smallest sum comes close to underflow is left out.
 #pragma once
 
 #include "bulk/spread.h"
@@ -52,7 +52,7 @@ struct ChainBends {
     std::span<std::uint8_t> left_out;    // whether a chain's scores lie too far apart: it counts nowhere
 };
 
-// How log sums, marginals and pairs move when scores do: second derivatives times a direction.
+// The change of log sums, marginals and pairs if scores change: second derivatives times a direction.
 void bend_chains(const ChainBatch &chains, const ChainBends &bends, Index threads, const MaxPlusKernels *kernels,
                  const Poll &poll, const Inside &inside);
 

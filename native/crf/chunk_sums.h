@@ -40,7 +40,7 @@ class ChunkSums {
     Index sizes() const { return sizes_; }
     Meter &meter() const { return *meter_; }
 
-    // How likely each number of chunks is.
+    // The probability of each number of chunks.
     Row size_probabilities() const {
         Row found(std::max<Index>(sizes_, 1), 0.0);
         if (length_ == 0) found[0] = 1;
@@ -64,7 +64,7 @@ class ChunkSums {
     }
 
     // The labellings with a chunk that began at `first` and is open at `last`, by their number of chunks up to there:
-    // [label][number]. Runs come in order, so that those before may be gone on from.
+    // [label][number]. Runs come in order, so that earlier ones can be extended.
     void open_run(Index first, Index last) {
         if (first != open_first_ || last < open_last_) {
             open_.assign(at(opened_, first, 0), at(opened_, first, 0) + labels_ * sizes_);

@@ -1,5 +1,5 @@
-// A table of names and their numbers, for looking up many of them one after the other: the memory that each one needs
-// is asked for while others are looked up, and hardly any branch depends on how long a name is.
+// A table of names and their numbers, for looking up many names in a row: the memory of each name is prefetched while
+// others are looked up, and hardly any branch depends on the length of a name.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class NameTable {
         slots_[free_slot(hash)] = {tag_of(hash), static_cast<std::uint32_t>(keys_.size())};
     }
 
-    // The number of each name; -1 for one that is not there.
+    // The number of each name; -1 for unknown names.
     void look_up(std::span<const Name> names, std::int32_t *numbers) const {
         constexpr std::size_t kAhead = 64;
         Key keys[kAhead];
@@ -56,7 +56,7 @@ class NameTable {
     }
 
   private:
-    // The last bytes of a name, zeros before them, and in front of these its size and kind.
+    // The last bytes of a name, preceded by zeros, and before these its size and kind.
     struct alignas(32) Key {
         std::array<std::uint64_t, 4> words;
         bool operator==(const Key &other) const {
@@ -96,7 +96,7 @@ class NameTable {
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
 
-    // Fills in the key as well: words that were just stored are not loaded again, which would take long.
+    // Fills in the key as well, because loading words that were just stored is slow.
     static std::uint64_t hash_of(const Name &name, Key &key) {
         static_assert(kBefore >= sizeof(Key));
         const char *from = name.bytes + name.size - sizeof(Key);
@@ -120,7 +120,7 @@ class NameTable {
 
     static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
-    // The next slot with a tag, from a place on; an empty one where there is none.
+    // The next slot with this tag, or an empty slot.
     std::size_t alike(std::uint32_t tag, std::size_t place) const {
         while (slots_[place].number && slots_[place].tag != tag) place = (place + 1) & mask();
         return place;

@@ -1,9 +1,9 @@
-// The labelling of the least expected loss, where that is known from chunks: which of them the truth has, and how many
-// it has in all.
+// The labelling with the smallest expected loss, for losses of chunks: which of them the truth has, and how many it has
+// in total.
 //
 // Chunks are runs of positions: between two labels there is a boundary or none. For a labelling of k chunks and a truth
-// of s, the loss is base[k][s] - gain[k][s] * (chunks that both have). So its expectation is a number for each k, less
-// what each chunk earns by itself, and the best labelling of k chunks is a best set of k runs that do not overlap.
+// of s, the loss is base[k][s] - gain[k][s] * (chunks that both have). So its expectation is a number for each k, minus
+// a gain for each chunk, and the best labelling of k chunks is a best set of k runs that do not overlap.
 #pragma once
 
 #include "crf/chains.h"

@@ -38,8 +38,8 @@ struct MaxPlusOf {
 
 using MaxPlus = MaxPlusOf<double>;
 
-// log of a sum of exponentials: the largest term is taken out first, so that nothing overflows and the rest
-// loses nothing that counts.
+// log of a sum of exponentials: the largest term is factored out first, so that nothing overflows and only
+// negligible terms are lost.
 struct LogSumExp {
     using Value = double;
     const MaxPlusKernels *kernels = nullptr;
@@ -69,7 +69,7 @@ struct LogSumExp {
     std::vector<Value> largest_, sum_, repeated_;
 };
 
-// The number of labellings modulo a prime below 2^31: counts of any size are put together from several
+// The number of labellings modulo a prime below 2^31: counts of any size are combined from several
 // primes by the Chinese remainder theorem. Products of residues stay below 2^62, so that two of them fit.
 struct CountingModulo {
     using Value = double;  // residues below 2^31 are exact in a double, and share the arena of the others

@@ -5,8 +5,8 @@
 
 namespace tallytree {
 
-// Some positions of a chain in a row. Rows have `width` numbers, a multiple of 8, of which `states` are there; the
-// others of scores are -inf.
+// Consecutive positions of a chain. Rows have `width` numbers, a multiple of 8, of which `states` are used; the rest of
+// a row of scores is -inf.
 struct ChainStretch {
     std::int64_t count, states, width;
     const double *const *links;  // for each position: states rows, to the states of the next one
@@ -29,7 +29,7 @@ struct ChainBack {
     std::int32_t *states;        // for each position; among equals the first
 };
 
-// Tables of scores of neighbours, with the prices of what they count.
+// Tables of scores of neighbours, with the prices of their counts.
 struct ChainCharge {
     std::int64_t size, statistics;  // size: of a table
     const double *scores, *counts;  // counts: a table for each statistic

@@ -8,7 +8,7 @@ namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
 
-// A tile of NV vectors of the output; 4 cells of `a` are in flight so that no sum waits for the one before.
+// A tile of NV vectors of the output; 4 cells of `a` are in flight, so that sums do not wait for each other.
 template <int NV>
 INLINE void convolve_tile(const ConvolutionOf<Real> *pairs, Int count, Real *out, Int l) {
     constexpr int U = 4;

@@ -9,7 +9,7 @@ namespace TALLYTREE_ISA {
 namespace {
 
 // Short rows, of up to NP vectors each: residue classes as in convolve.h, but all the vectors of the output that a pair
-// comes to are in registers, for R classes at a time. There is next to nothing to do between pairs.
+// comes to are in registers, for R classes at a time. There is almost no work between pairs.
 template <int NP, int R>
 struct ShortRows {
     static constexpr int kReach = 2 * NP - 1;

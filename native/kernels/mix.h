@@ -52,7 +52,7 @@ INLINE Int strip_of(Int rest, Int most) {
     return rest >= 2 * most || rest == most ? most : rest < most ? rest : (rest + 1) / 2;
 }
 
-// NV vectors of all outputs: what is read of the input stays near for the next strip.
+// NV vectors of all outputs: the input stays in the cache for the next strip.
 template <int NV, int FS>
 INLINE void mix_column(const MixOf<Real> &m, Int l) {
     constexpr int kMost = most_outputs(NV);
@@ -79,7 +79,7 @@ INLINE void mix_columns(const MixOf<Real> &m, Int vectors) {
     }
 }
 
-// Without terms there is nothing, late or not.
+// Without terms the result is -inf, with or without a late factor.
 void mix_nothing(const MixOf<Real> &m, Int n) {
     for (Int j = 0; j < m.nj; j++)
         for (Int l = 0; l < n; l++) m.out[j * m.js + l] = -static_cast<Real>(__builtin_inf());
@@ -108,7 +108,7 @@ void mix_exact(const MixOf<Real> &m) {
         }
 }
 
-// Four sums in flight, so that none waits for the one before.
+// Four sums in flight, so that they do not wait for each other.
 template <int NV>
 INLINE void along_tile(Int terms, const Real *x, const Real *f, Int fs, const Real *late, Real *out) {
     constexpr int U = NV > 2 ? 2 : 4;

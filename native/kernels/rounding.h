@@ -1,7 +1,8 @@
 // Single precision rounds every sum up, and factors too. Maxima are exact, so each cell of a table is then an upper
 // bound of the best score that it stands for, without any analysis of errors. Double precision rounds as usual.
 //
-// Sums are made in other files than those that set the mode, or from memory and into it: the compiler cannot move them.
+// Sums are computed in other files than those that set the mode, or from and to memory, so the compiler cannot move
+// them.
 #pragma once
 
 #include <cfenv>
@@ -10,7 +11,7 @@
 
 namespace tallytree {
 
-// How this thread rounds, for the life of the object; what sums raise meanwhile (flags) is forgotten at its end.
+// Sets the rounding mode of this thread for the lifetime of the object; floating-point flags are restored at its end.
 class RoundingMode {
   public:
     explicit RoundingMode(int mode) {
@@ -25,7 +26,7 @@ class RoundingMode {
     std::fenv_t before_;
 };
 
-// Held while tables of these numbers are made.
+// Held while tables of these numbers are computed.
 template <class Real>
 struct TableRounding {
     TableRounding() {}
@@ -34,12 +35,12 @@ struct TableRounding {
 template <>
 struct TableRounding<float> : RoundingMode {
     TableRounding() : RoundingMode(FE_UPWARD) { std::feclearexcept(FE_OVERFLOW); }
-    // Whether some number was beyond all floats. Vectors may hold numbers that are of no use, so that this can be so
-    // without harm; if it is not, no cell that should be finite is infinite.
+    // Whether some number overflowed. The padding of vectors can overflow without harm; if nothing overflowed, no
+    // cell that should be finite is infinite.
     bool overflowed() const { return std::fetestexcept(FE_OVERFLOW) != 0; }
 };
 
-// The same poll for use meanwhile: what it calls, Python among it, must not notice.
+// The same poll for use meanwhile: Python, which it may call, must not see the rounding mode.
 template <class Real>
 Poll outside_tables(const Poll &poll) {
     if constexpr (std::is_same_v<Real, double>) return poll;

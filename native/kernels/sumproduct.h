@@ -1,5 +1,5 @@
-// The hot loops of sums over splits, compiled once per instruction set. Plain products: whoever calls has put scores
-// on a scale where nothing overflows.
+// The hot loops of sums over splits, compiled once per instruction set. Plain products: the caller has scaled scores
+// so that nothing overflows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SumProductKernels {
     // out[i] += x[i] * f, likewise.
     void (*add_scaled)(const double *x, double f, double *out, std::int64_t n);
 
-    // What a product owes to its factors: with g = above[i] * weight[i],
+    // The derivatives of a product: with g = above[i] * weight[i],
     //     x_out[i] += g * y[i],  y_out[i] += g * x[i]        for i < n rounded up, above being 0 beyond n.
     void (*share)(const Product &product, const double *above, double *x_out, double *y_out, std::int64_t n);
 };

@@ -1,11 +1,11 @@
-// Tallies one by one, and what is known of each, in lists.
+// Lists of single tallies, and of what is known about each.
 #pragma once
 
 #include <cstdint>
 
 namespace tallytree {
 
-// Lists are as long as `size` rounded up to whole vectors; what stands behind the size is not looked at.
+// Lists are as long as `size` rounded up to whole vectors; entries beyond the size are ignored.
 struct TallyLists {
     std::int64_t size, statistics;
     const double *prices;     // for each statistic
@@ -28,10 +28,10 @@ struct TallyKernels {
     // Those that reach the value: with slack, (over + margin) * loss, where there is a loss; else over + margin * loss.
     // Returns how many.
     std::int64_t (*reach)(const TallyLine &line, std::int32_t *numbers);
-    // bound = the smaller of itself and what a tally scores at most; need = inf where it is more. Returns how many
-    // tallies are left.
+    // bound = the minimum of itself and the largest score of a tally; need = inf if it exceeds that. Returns the number
+    // of tallies left.
     std::int64_t (*cut)(const TallyLists &lists, double *bound);
-    // Those that score most above what they need, at most; `over`: how much each tally does. Returns how many.
+    // The tallies whose bound exceeds their need the most; `over`: by how much. Returns their number.
     std::int64_t (*farthest)(const TallyLists &lists, double *over, std::int32_t *numbers);
 };
 

@@ -14,7 +14,7 @@ struct Constant {
     constexpr operator int() const { return I; }
 };
 
-// f(0), f(1), …, f(N - 1) as constants: arrays that they index stay in registers, whatever branches lie between.
+// f(0), f(1), …, f(N - 1) as constants: arrays that they index stay in registers, despite branches in between.
 template <int N, int I = 0, class F>
 INLINE void unrolled(const F &f) {
     if constexpr (I < N) {

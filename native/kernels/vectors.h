@@ -1,5 +1,5 @@
 // Vectors of the width that a file is compiled for. No std:: templates here nor in the files that include this: a
-// weak symbol shared with another instruction set would be resolved to whichever the linker met first.
+// weak symbol shared with another instruction set would be resolved to whichever the linker finds first.
 #pragma once
 
 #include "kernels/maxplus.h"

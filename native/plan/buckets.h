@@ -1,4 +1,4 @@
-// Factors by the first of their variables to go, from which steps take them.
+// Factors by the first of their variables to be eliminated; steps take them from here.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace tallytree {
 class Buckets {
   public:
     Buckets() = default;
-    // `position` says when each variable goes; factors over nothing are `constants`.
+    // `position` is when each variable is eliminated; factors without variables are `constants`.
     Buckets(std::span<const ScopeBlock> blocks, std::span<const std::int32_t> position,
             std::vector<FactorRef> &constants);
 
-    // What nobody has taken yet, in the order of blocks and rows.
+    // The remaining factors, in the order of blocks and rows.
     std::vector<FactorRef> left(Index bucket) const;
     // Takes a factor over one variable alone, if there is one.
     std::optional<FactorRef> take_unary(Index bucket);

@@ -1,5 +1,5 @@
-// What the steps of a program cost, before any tally is known: a table that covers n scopes of a statistic is taken to
-// have n * scale + 1 tallies. In add-max operations, as measured on rows in cache.
+// The cost of the steps of a program, before tallies are known: a table that covers n scopes of a statistic is assumed
+// to have n * scale + 1 tallies. In add-max operations, as measured on rows in cache.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class CostModel {
     static constexpr double kStepPrice = 400;
 
     Index count() const { return static_cast<Index>(caps_.size()); }
-    // What a row of tallies costs to touch: short rows cost as much as a couple of vectors.
+    // The cost of visiting a row of tallies: short rows cost as much as a few vectors.
     double row_price(std::int32_t table) const { return count() == 0 ? 1 : std::max(tallies(table), kShortRow); }
 
     std::vector<Index> caps_, scales_;

@@ -1,13 +1,13 @@
-// The order in which the steps of a program are done.
+// The order in which the steps of a program run.
 #pragma once
 
 #include "plan/skeleton.h"
 
 namespace tallytree {
 
-// Renumbers the steps so that a table is consumed soon after it is made: fewer of them wait, and checkpoints are few.
-// At a join the side with more work goes first, so that the other's tables do not wait for it. `work` is that of each
-// step by itself. Then it is known who consumes each table.
+// Renumbers the steps so that a table is consumed soon after it is made: fewer tables wait, and there are few
+// checkpoints. At a join the side with more work goes first, so that the other's tables do not wait for it. `work` is
+// that of each step by itself. Then the consumer of each table is known.
 void order_depth_first(Skeleton &skeleton, std::vector<double> work);
 
 }  // namespace tallytree

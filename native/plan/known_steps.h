@@ -1,8 +1,8 @@
-// Steps that were met in layouts made before in the same memory.
+// Steps known from earlier layouts in the same memory.
 //
-// Sentences of a batch differ in their truths, but what their tables hold depends on little of them: how many tallies
-// there are so far. So few steps are new: the same stretches, moved by the same shifts or joined with the same
-// stretches, add up to stretches that are known, from pairs that are known, and lie where they lay.
+// The sentences of a batch have different truths, but their tables depend on little more than the number of tallies so
+// far. So few steps are new: the same stretches, moved by the same shifts or joined with the same
+// stretches, add up to known stretches, from known pairs, at the same positions.
 #pragma once
 
 #include "plan/layout.h"

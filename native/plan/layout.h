@@ -48,7 +48,7 @@ struct PairList {
     Index count() const { return begin[groups]; }
 };
 
-// What a step does with tallies, as views into the layout's pools.
+// The effect of a step on tallies, as views into the layout's pools.
 struct StepView {
     Index classes;                 // distinct shifts of an elimination; 0 for a join
     const std::int32_t *class_of;  // local shift table
@@ -56,8 +56,8 @@ struct StepView {
     PairList pairs;
 };
 
-// Where a sum lands in a stretch of the output, counted from its beginning. What lies beyond a cap is folded into the
-// last cell, however far it is, so that no room is needed for the way there.
+// Where a sum lands in a stretch of the output, counted from its beginning. Everything beyond a cap is folded into
+// the last cell, so no memory is needed beyond it.
 inline Index landing(Index sum, Index low, Index length) { return std::min(sum - low, length - 1); }
 
 struct StepLayout {

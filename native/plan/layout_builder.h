@@ -1,6 +1,6 @@
 // One layout, table by table: tallies are propagated up the program exactly as scores will be. An elimination adds the
-// local shifts to the input's stretches, a join adds the stretches of two tables. What the window says cannot be used
-// any more is dropped on the way. Then every stretch gets its place.
+// local shifts to the input's stretches, a join adds the stretches of two tables. Tallies that the window rules out are
+// dropped on the way. Finally, every stretch gets its position.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tallytree {
 
-// What a layout must not need, because another one is at hand: pairs of stretches to look at, and bytes for lists.
+// Limits for a layout that has an alternative: pairs of stretches to examine, and bytes for lists.
 struct Worth {
     double pairs = std::numeric_limits<double>::infinity(), bytes = pairs;
 };

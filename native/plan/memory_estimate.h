@@ -1,12 +1,12 @@
 // About how much memory a layout takes, from the ranges of its statistics and their distinct shifts. No tally is
-// listed, so that this can be told of layouts that are far too large to be made.
+// listed, so this also works for layouts that are far too large to build.
 #pragma once
 
 #include "plan/tally_ranges.h"
 
 namespace tallytree {
 
-// What a layout of either kind certainly takes, of its largest table or of all lists; 0 where it is not known.
+// A lower bound for layouts of both kinds, from the largest table or all lists; 0 if unknown.
 struct LeastMemory {
     double rows = 0, cells = 0;
 };

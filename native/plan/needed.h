@@ -1,4 +1,4 @@
-// Which cells of the tables of a segment lead to some cells: what has to be computed again to decode these.
+// The cells of a segment's tables that lead to some cells: those that must be recomputed to decode these.
 #pragma once
 
 #include "plan/layout.h"

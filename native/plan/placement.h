@@ -1,4 +1,4 @@
-// Where the numbers of a layout lie: stretches inside rows, tables inside the arena.
+// The memory layout: positions of stretches in rows, and of tables in the arena.
 #pragma once
 
 #include "plan/layout.h"
@@ -9,7 +9,7 @@ namespace tallytree {
 void place_stretches(Layout &layout);
 // The same for one table with rows, given the step that consumes it; -1 for one that reads the stretches as they are.
 void place_rows(Layout &layout, std::int32_t t, std::int32_t consumer);
-// Fills in the places of tables whose sizes are known. Throws BudgetExceeded where no arrangement fits.
+// Fills in the places of tables whose sizes are known. Throws BudgetExceeded if no arrangement fits.
 void place_tables(Layout &layout, double memory_limit);
 
 // The same with a given number of segments, and one more that begins at a step: from there on, they share other memory.

@@ -7,8 +7,8 @@
 
 namespace tallytree {
 
-// Numbers the distinct vectors that are offered to it, by hashing: there may be 64 statistics, so that they are
-// never packed into one integer.
+// Numbers distinct vectors by hashing: there may be 64 statistics, so they are never packed into one
+// integer.
 class PrefixSet {
   public:
     PrefixSet(Index size, Index expected) : size_(size) {
@@ -37,7 +37,7 @@ class PrefixSet {
     const Index *operator[](Index i) const { return data_.data() + i * size_; }
 
   private:
-    // A sum of products with odd constants, so that no term waits for another.
+    // A sum of products with odd constants, so that terms are independent.
     std::size_t hash(const Index *vector) const {
         std::uint64_t h = 0;
         for (Index i = 0; i < size_; i++) h += static_cast<std::uint64_t>(vector[i]) * weights_[i];

@@ -8,11 +8,11 @@
 namespace tallytree {
 namespace {
 
-constexpr Index kFar = Index{16} << 20;  // bytes of all tables from which on it is worth a try
+constexpr Index kFar = Index{16} << 20;  // bytes of all tables above which rolling is tried
 constexpr Index kNear = Index{2} << 20;  // bytes that are small enough
-constexpr Index kTimes = 8;              // smaller than all tables, at least
-constexpr double kSide = 8;              // of all tables, at least that part of them is worth a thread of its own
-constexpr double kShare = 0.1;           // of the operations, at most, to be computed again for a labelling
+constexpr Index kTimes = 8;              // rolling tables are at least this many times smaller
+constexpr double kSide = 8;              // a side with 1/8 of all tables or more gets its own thread
+constexpr double kShare = 0.1;           // the largest share of operations repeated for a labelling
 
 // The operations of computing again what leads to one cell in the middle of each checkpoint. The last segment is there.
 double operations_again(const Layout &layout) {

@@ -1,4 +1,4 @@
-// Tables that stay near the processor: a layout with checkpoints, for time instead of memory.
+// Tables that stay in the cache: a layout with checkpoints that saves time rather than memory.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 
 namespace tallytree {
 
-// Where all tables together are far larger than a cache, cuts a layout into segments whose tables share memory that
-// fits one, provided that decoding then has little to compute again. The two largest parts of a program that do not
-// depend on each other, such as the halves of a chain, have memory of their own, so that two threads can compute them
+// If all tables together are far larger than a cache, cuts a layout into segments whose tables share memory that fits
+// in one, provided that decoding then recomputes little. The two largest parts of a program that do not
+// depend on each other, such as the halves of a chain, have separate memory, so that two threads can compute them
 // at the same time. Every table still fits the memory limit besides, if it did before.
 void roll(Layout &layout, double memory_limit);
 
-// The same with a given number of segments, whatever that costs.
+// The same with a given number of segments, regardless of the cost.
 void roll_into(Layout &layout, Index segments);
 
-// A copy that has every table, of a layout where these fit.
+// A copy of a layout that keeps all tables, which must fit.
 std::shared_ptr<const Layout> unrolled(const Layout &layout);
 
 }  // namespace tallytree

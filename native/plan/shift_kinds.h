@@ -1,4 +1,4 @@
-// How many different sums the shifts of some steps have, from the distinct shifts of each step. None is listed.
+// The number of different sums of the shifts of some steps, from the distinct shifts of each step, without a list.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The skeleton of a plan: the program of steps that scopes and cardinalities alone decide.
+// The skeleton of a plan: the program of steps, which depends only on scopes and cardinalities.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace tallytree {
 
-// The last three are those of charts: what the lexicon says of a word, the best of all splits and rules, the best of
-// all paths of unary rules.
+// The last three are for charts: the lexicon's scores of a word, the best of all splits and rules, the best of all
+// paths of unary rules.
 enum class Verb : std::int32_t { Unit = 0, Join = 1, Eliminate = 2, Word = 3, Combine = 4, Unary = 5 };
 
 // Row `row` of block `block` of the factors (or of the statistics).

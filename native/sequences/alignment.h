@@ -1,4 +1,4 @@
-// Which place of a reference each position of a sentence is held against: an increasing map.
+// An increasing map from positions of a sentence to positions of a reference.
 #pragma once
 
 #include "common.h"

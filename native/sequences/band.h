@@ -1,4 +1,4 @@
-// The cells within a budget: what is left to look at once prices and a box of tallies are chosen.
+// The cells within a budget: those that remain once prices and a box of tallies are chosen.
 //
 // A cell is a beginning of sentences: its history, its tallies, and what its counter remembers; of all beginnings that
 // agree in these, the one with the highest score. Its *regret* is how much the bound has fallen on the way to it. A

@@ -1,4 +1,4 @@
-// What a cell remembers beside its history: which units were used, or the rows of longest common subsequences.
+// What a cell stores besides its history: which units were used, or the rows of longest common subsequences.
 //
 // The *credit* of a cell is what it has surely paid of the tallies, less what the messages will charge again: its
 // score less its credit, plus the message of its history, is never below what a sentence that goes through it can have.
@@ -21,7 +21,7 @@ class Counter {
     virtual void prepare(const Prices &prices, const Split &split, std::vector<Bits> matter) = 0;
     // Make a move at a position: new bits, new tallies; returns the credit.
     virtual double step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const = 0;
-    // Whether nothing can follow that makes the first worse than the second, given that its score is no less.
+    // Whether the first dominates the second: with a score that is no lower, it cannot end up worse.
     virtual bool dominates(const std::uint64_t *a, const Tallies &ma, const std::uint64_t *b,
                            const Tallies &mb) const = 0;
     // The tallies of a whole sentence.

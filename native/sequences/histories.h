@@ -1,4 +1,4 @@
-// What a sentence counts, and how much of its past one must know to count it.
+// What is counted in a sentence, and how much of its past is needed to count it.
 //
 // A *unit* is something that occurs in a sentence and adds one to a tally, as often as its cap allows: an n-gram of the
 // references, or a word of a reference at its place. A *history* is the longest end of what was read that n-grams of

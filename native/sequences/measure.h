@@ -1,4 +1,4 @@
-// How good a sentence is, by its tallies: BLEU and ROUGE as concave functions, and what a score must be to win.
+// The quality of a sentence, by its tallies: BLEU and ROUGE as concave functions, and the score needed to win.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class Need {
     mutable std::vector<Corner> corners_;
 };
 
-// Leave what a chain allows; false where nothing is left.
+// Restricts a box to what a chain allows; false if nothing is left.
 bool tighten(Box &box, Index tallies, bool chain);
 
 }  // namespace tallytree::sequences

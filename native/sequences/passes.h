@@ -1,4 +1,4 @@
-// Plain passes over the sentences of one length, with charges where something that counts is found.
+// Plain passes over the sentences of one length, with charges for counted units.
 //
 // At prices μ no sentence has score - μ·tallies above what the pass finds: a unit that is used n times pays
 // μ·min(n, cap), and is charged Σ_t share(t)·μ over the positions where it ends. With shares from 0 to 1 that add up

@@ -1,7 +1,7 @@
 // The search for the sentence that maximises a loss together with its score, by bounds: no machine is compiled, and
 // only beginnings of sentences that can still win are made.
 //
-// For each length: passes at prices give bounds for every box of tallies; a box whose band is small is looked through,
+// For each length: passes at prices give bounds for every box of tallies; a box whose band is small is searched,
 // one whose band is large is cut in two. BLEU is 0 where no n-gram of the longest kind is right: those sentences have
 // all the loss there is, whatever else they count, so the best of them is found by one pass that forbids these n-grams.
 #pragma once
@@ -54,7 +54,7 @@ struct Limits {
     Index few;  // cells of a box that is looked through before it is cut in two
 };
 
-// What all lengths share: the best so far and what may still be spent.
+// Shared by all lengths: the best so far, and the remaining work.
 struct Incumbent {
     double value = kNegativeInfinity, score = kNegativeInfinity;
     std::vector<std::int64_t> labelling;

@@ -1,4 +1,4 @@
-// A single join as a program of its own: what benchmarks and tests of the kernel call.
+// A single join as a program, for benchmarks and tests of the kernel.
 #pragma once
 
 #include "tables/run.h"

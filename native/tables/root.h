@@ -1,4 +1,4 @@
-// What the last table of a run holds, one stretch of tallies after the other.
+// The content of the last table of a run, stretch by stretch.
 #pragma once
 
 #include <algorithm>

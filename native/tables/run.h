@@ -1,4 +1,4 @@
-// One execution of a plan: the upward messages in one arena, and what is read from them afterwards.
+// One execution of a plan: the upward messages in one arena, and the results read from them.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class Arena {
     }
     void *data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
-    // Gives memory that waits for the next arena back to the system, unless it is a small share of a memory limit:
-    // nobody counts it.
+    // Returns memory kept for the next arena to the system, unless it is a small share of a memory limit, because it
+    // is not counted.
     static void trim(double memory_limit);
 
   private:
@@ -41,7 +41,7 @@ class Arena {
 
 enum class AlgebraKind : int { MaxPlus = 0, LogSumExp = 1, Counting = 2 };
 
-// What the last table holds: the cells that are not the algebra's zero, by lexicographic tally.
+// The content of the last table: the cells that are not the algebra's zero, by lexicographic tally.
 struct Root {
     std::vector<Index> cells;    // numbers to decode, sample and weight by
     std::vector<Index> tallies;  // rows in the user's order of statistics
@@ -60,7 +60,7 @@ class RunOf {
     RunOf(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores, AlgebraKind algebra,
           std::uint64_t prime, const MaxPlusKernels *kernels, Arena used = {});
 
-    // Results do not depend on the number of threads, which serve whenever tables are computed again, too.
+    // Results do not depend on the number of threads, which are also used to recompute tables.
     void upward(const Poll &poll, Threads threads = {});
 
     Root root() const;

@@ -1,7 +1,7 @@
 // Several threads on one program: subtrees that do not depend on each other side by side, large steps in parts.
 //
-// Every table of a segment has memory of its own, so that any order of its steps that keeps to their inputs will do;
-// a segment waits for the one before it on the same side, whose memory it takes. Every cell is computed as it would be
+// Every table of a segment has its own memory, so its steps can run in any order that respects their inputs; a segment
+// waits for the previous one on the same side, whose memory it reuses. Every cell is computed as it would be
 // by one thread: results do not depend on the number of threads.
 #pragma once
 

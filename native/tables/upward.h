@@ -78,7 +78,7 @@ class UpwardOf {
     ~UpwardOf();
 
     // Makes the table of step t and of those that are done together with it, or a part of it. The parts of a step may
-    // be computed by several threads, each with an Upward of its own.
+    // be computed by several threads, each with its own Upward.
     template <class Algebra>
     void step(Algebra &algebra, std::int32_t t, Part part = {});
 

@@ -1,4 +1,4 @@
-// The ways to make one cell of a table, by every verb: what decoding, sampling and ranking choose from.
+// The ways to obtain one cell of a table, for every verb: decoding, sampling and ranking choose among them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a labelling is worth, straight from the tables of a model: nothing here knows of messages.
+// The score of a labelling, directly from the tables of a model and independent of messages.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace tallytree {
 
-// Some factors: where they lie and what they say.
+// Some factors: their scopes and tables.
 template <class T>
 struct Factors {
     std::span<const ScopeBlock> scopes;
@@ -26,7 +26,7 @@ struct Evaluation {
     }
 };
 
-// How far two sums of the same local scores, in whatever order, can be apart; the same as Python's.
+// The largest difference between two sums of the same local scores in any order; the same as in Python.
 inline double rounding_bound(const Evaluation &sum) {
     return static_cast<double>(8 + 2 * sum.terms) * std::numeric_limits<double>::epsilon() * sum.magnitude;
 }

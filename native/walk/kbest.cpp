@@ -49,7 +49,7 @@ KBest::Found KBest::next_within(bool some, const std::function<void(const Visit 
 
 // ---- the search --------------------------------------------------------------------------------------------------
 
-// Finds derivations of a cell until there is one of this rank, or no more. A stack of its own: chains are long.
+// Finds derivations of a cell until there is one of this rank, or no more. Keeps its own stack: chains are long.
 void KBest::find(std::int32_t number, std::int32_t rank, Meter &meter) {
     tasks_.assign(1, {number, rank});
     while (!tasks_.empty()) {

@@ -4,8 +4,7 @@
 // found when they are asked for (Huang and Chiang, "Better k-best parsing", 2005, algorithm 3). A labelling has one
 // state for each variable and one tally for each table, so it is derived in exactly one way: nothing comes twice.
 //
-// An exception, an interrupt among them, leaves the search where it was: what is known of a cell changes at once or not
-// at all.
+// An exception, such as an interrupt, leaves the search in its previous state: changes to a cell are atomic.
 #pragma once
 
 #include <deque>
@@ -39,8 +38,8 @@ class KBest {
     }
     const Layout &layout() const { return layout_; }
 
-    // What the search holds: it grows with every derivation, and beyond its room it throws BudgetExceeded. Where some
-    // have been found in the same go, these are worth having: then there just are no more for now.
+    // The memory of the search: it grows with every derivation, and beyond its limit it throws BudgetExceeded, unless
+    // some have been found in the same call: these are returned first.
     Index bytes() const { return bytes_; }
     void set_room(double bytes) { room_ = bytes; }
     Found next_within(bool some, const std::function<void(const Visit &)> &tell, Meter &meter);

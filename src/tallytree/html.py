@@ -49,9 +49,9 @@ def _full(name: str) -> str:
 
 
 def scored(value: float, score: float) -> list[tuple[str, object]]:
-    """Return the score as a pair for :func:`described`, after the value if that is another number."""
-    objective = [("value", f"{value:.6g}")] if value != score else []
-    return [*objective, ("score", f"{score:.6g}")]
+    """Return the score as a pair for :func:`described`, after the value if that differs in six digits."""
+    shown = [("value", f"{value:.6g}"), ("score", f"{score:.6g}")]
+    return [pair for pair in shown if pair[0] == "score" or pair[1] != shown[1][1]]
 
 
 def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:

@@ -88,7 +88,7 @@ def test_an_integer_is_the_tally_of_one_statistic(tally):
     [
         (1, r"one integer for each of \(B-NP, class\), in order or by name; got \(1\)"),
         ((1, 2, 3), r"got \(1, 2, 3\)"),
-        ({"B-NP": 1, "clas": 0}, r"got \(B-NP=1, clas=0\)"),
+        ({"B-NP": 1, "clas": 0}, r"got \(B-NP=1, clas=0\). Did you mean 'class'\?"),
         ((1.5, 0), "must consist of integers"),
     ],
 )

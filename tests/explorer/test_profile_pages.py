@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory import rolled
 
 import tallytree as tt
+from tallytree.answers.profile import Profile
 from tallytree.explorer import page, write_page
 from tallytree.io import ProblemFile
 
@@ -25,6 +27,20 @@ def test_from_a_profile(tmp_path: Path):
     assert page(found) == page(ProblemFile(model, [ones])) == page(ProblemFile(model, [ones]), found)
     twice = tt.profile(model, [tt.count(state=1), tt.count(state=1, variables=[0])])
     assert f'"statistics":{json.dumps(twice.names, separators=(",", ":"))}' in page(twice)
+
+
+def test_labellings_of_a_profile_with_checkpoints_come_from_all_tables(monkeypatch: pytest.MonkeyPatch):
+    """A page needs every labelling: decoding each from checkpoints would repeat the pass as often."""
+    rng = np.random.default_rng(0)
+    model = tt.Model.grid(rng.normal(size=(3, 12, 2)), np.eye(2), np.eye(2))
+    counted = [tt.count(state=1, name="ones").on(model)]
+    whole = Profile.of(model, counted, tt.plan(model, counted))
+    rolling = Profile.of(model, counted, rolled(tt.plan(model, counted), 4))
+    assert (whole.plan.segments, rolling.plan.segments > 1, rolling.plan.every_table) == (1, True, True)
+    monkeypatch.setattr(rolling, "_messages", None)  # the tables would be needed to decode from checkpoints
+    run = Profile._run
+    monkeypatch.setattr(Profile, "_run", lambda self: self._options.every_table and run(self))
+    assert page(rolling) == page(whole)
 
 
 def test_what_the_explorer_does_not_show(tmp_path: Path):

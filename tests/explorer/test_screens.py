@@ -48,6 +48,24 @@ def test_grids_stay_in_their_card(shape, size, tmp_path: Path):
         assert found["bottom"] <= 800  # seen without scrolling
 
 
+OUTLINED = """
+<pre id="results"></pre>
+<script>
+const seen = [];
+for (const row of [null, 0]) {
+  pick(row);
+  seen.push([document.querySelectorAll(".changed").length > 0, !document.getElementById("outlined").hidden]);
+}
+document.getElementById("results").textContent = JSON.stringify(seen);
+</script>
+"""
+
+
+@in_a_browser
+def test_outlines_are_explained_if_there_are_any(tmp_path: Path):
+    assert scripted(image(3, 4), OUTLINED, tmp_path) == [[False, False], [True, True]]
+
+
 CUT = """
 <pre id="results"></pre>
 <script>

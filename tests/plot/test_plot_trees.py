@@ -90,6 +90,8 @@ def test_training_is_drawn_over_passes_and_over_time():
     assert loss.lines[0].get_ydata().tolist() == [1 / n for n in range(1, 7)]
     hollow, full = objective.collections[:2]
     assert (len(hollow.get_offsets()), len(full.get_offsets())) == (4, 2)
+    assert [text.get_text() for text in gap.get_legend().get_texts()] == ["certified", "estimate"]
+    assert training_curves(history(2))[1].get_legend() is None  # estimates alone
     both = training_curves({"a": history(3), "b": history(5)}, by="seconds")
     assert both[0].get_xlabel() == "seconds"
     assert [text.get_text() for text in both[0].get_legend().get_texts()] == ["a", "b"]

@@ -1,9 +1,9 @@
 """Answers of one version compared with another, bit for bit.
 
 ``python tools/answers record FILE`` stores digests of the answers to some thousand random problems,
-``compare FILE`` asks the same of the version that is installed and says what differs, and ``show CASE``
-prints one answer. Wording (plans as strings, explanations, texts of errors) is compared apart: where nothing
-else differs, the exit status is 0.
+``compare FILE`` answers them with the installed version and reports differences, and ``show CASE`` prints one
+answer. Texts (printed plans, explanations, error messages) are compared separately: if nothing else differs,
+the exit status is 0.
 """
 
 from __future__ import annotations

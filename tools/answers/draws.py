@@ -246,7 +246,7 @@ def grammar(rng: Rng) -> parsing.Grammar:
 
 
 def forest(rng: Rng, longest: int = 7) -> parsing.Forest:
-    """Draw a grammar and a sentence, some with scores of their own for spans and rules."""
+    """Draw a grammar and a sentence, some with additional scores for spans and rules."""
     rules = grammar(rng)
     words = [pick(rng, (*WORDS, "new")) for _ in range(rng.integers(1, longest + 1))]
     sizes = {"span_scores": rules.labels, "binary_scores": rules.binary, "unary_scores": rules.unary}

@@ -39,7 +39,7 @@ CONSTRAINTS = (
 
 @contextlib.contextmanager
 def _folder() -> Any:
-    """Work in a folder of its own, so that no name of a place gets into an error's text."""
+    """Work in a temporary folder, so that its path does not appear in error messages."""
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         yield Path()
 

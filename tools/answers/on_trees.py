@@ -85,7 +85,7 @@ def parses(rng: Rng) -> Any:
 
 
 def _truth(rng: Rng, forest: parsing.Forest) -> parsing.Tree:
-    """One of the best few trees; where there is none, any tree of as many words."""
+    """Return one of the best few trees; if there are none, any tree with as many words."""
     found = parsing.k_best(forest, 5)
     return pick(rng, found).tree if found else draws.tree(rng, len(forest.words))
 

@@ -2,8 +2,8 @@
 
 python tools/bounds_check --seed 1 --count 10000
 
-Each question is answered both ways; value, tally and score must agree, and where the answer has a certificate
-of bounds, that is verified. Values that differ by rounding alone are equal: then either tally will do.
+Each question is answered both ways; value, tally and score must agree, and if the answer has a certificate
+by bounds, it is verified. Values that differ only by rounding are equal, and either tally is accepted.
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
 a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches
 of models, and of chains for learning from any prices, in which `"auto"` must give the very labelling of the

@@ -1,4 +1,4 @@
-"""Lists, trees and sentences by bounds, beside whole tables and charts."""
+"""Lists, trees and sentences by bounds, compared with full tables and charts."""
 
 import numpy as np
 from bounds_single import constrained, constraint, verified
@@ -61,7 +61,7 @@ def _score(rng, ties):
 
 
 def forest_of(rng, most):
-    """Return a sentence with a random grammar, and scores of its own for rules over spans."""
+    """Return a sentence with a random grammar, and random scores for rules over spans."""
     ties, names = bool(rng.random() < 0.4), (*PHRASES, *TAGS)
 
     def some(of):

@@ -1,10 +1,10 @@
-"""Random small problems against enumeration, until the time is over or something differs.
+"""Compare random small problems with enumeration, until the time is up or something differs.
 
     python tools/hammer --seed 0 --seconds 60 --area all
 
-prints how many cases of each area were asked for each second. Where the library and the enumeration differ,
-or an error comes that is none of the library's, the case is named, with the command that asks it again, and
-the exit status is 1. ``--keep-going`` names every such case.
+prints the number of cases per second for each area. If the library and the enumeration differ, or an error is
+raised that is not one of the library's, the case is reported with the command that repeats it, and the exit
+status is 1. ``--keep-going`` names every such case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small random problems with all that is awkward: ties, gaps, single states, loose parts, far caps."""
+"""Small random problems with everything awkward: ties, gaps, single states, loose parts, far caps."""
 
 from __future__ import annotations
 

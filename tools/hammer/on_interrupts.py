@@ -1,4 +1,4 @@
-"""Interrupts at any instant: what was interrupted can be asked again, and gives the same."""
+"""Interrupts at any time: an interrupted call can be repeated, with the same result."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def score_between(rng: Rng) -> None:
 
 
 def single(rng: Rng) -> None:
-    """Single precision: bounds that are bounds, and a labelling of its own value."""
+    """Single precision: valid bounds, and a labelling with the value that it claims."""
     instruction_set(rng)
     drawn = case(rng, styles=USUAL)
     model, statistics = model_of(drawn), statistics_of(drawn)

@@ -1,4 +1,4 @@
-"""What is right, by enumeration: nothing here knows how the library computes anything."""
+"""Correct answers by enumeration, independent of how the library computes them."""
 
 from __future__ import annotations
 

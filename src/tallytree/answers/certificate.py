@@ -35,7 +35,7 @@ class Claim(NamedTuple):
     Attributes
     ----------
     text : str
-        ``BEST``, ``SAME_TALLY``, ``IN_ORDER``, ``OUTSIDE``, or a text of its own.
+        ``BEST``, ``SAME_TALLY``, ``IN_ORDER``, ``OUTSIDE``, or another text.
     among : object
         The constraint, if any.
     noun : str
@@ -144,7 +144,7 @@ class AnyCertificate:
         return abs(self.score - self.promised)
 
     def attained(self, checked: str, found: str) -> tuple[str, ...]:
-        """Return the lines that say what is claimed, and what was checked against what."""
+        """Return the lines with the claim and the check behind it."""
         tally = ", ".join(f"{name}={value}" for name, value in self.tally.items())
         counts = f" and the tally ({tally})" if tally else ""
         return (

@@ -9,6 +9,7 @@ a look-up followed by a decode. ``H`` must be non-decreasing in the score: then 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Self
 
@@ -125,6 +126,14 @@ class Profile(GraphTable, TallyTable[Solution]):
             light._plan = self._plan.again()
             light._certify = None
         return light
+
+    def with_all_tables(self) -> Self:
+        """Return the same profile for decoding many labellings: with all tables if they fit."""
+        if self.plan.segments == 1 or not self.plan.every_table:
+            return self
+        whole = copy(self)
+        whole._options = self._options._replace(every_table=True)
+        return whole
 
     def _bound(self, where: Constraint) -> Constraint:
         known = set(self.statistics)

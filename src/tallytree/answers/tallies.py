@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.model.inputs import suggestion
 
 
 class Named(tuple[int, ...]):
-    """A tally whose entries can be looked up by name, whatever the name."""
+    """A tally whose entries can be looked up by name, even if the name is not an identifier."""
 
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]]
@@ -133,7 +134,7 @@ def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str,
         got = [*map(repr, tally), *(f"{name}={value!r}" for name, value in named.items())]
         raise ModelError(
             f"a tally needs one integer for each of ({', '.join(names)}), in order or by name; "
-            f"got ({', '.join(got)})"
+            f"got ({', '.join(got)}){suggestion(unknown[0], tuple(names)) if unknown else ''}"
         )
     return whole_numbers([values[name] for name in names])
 

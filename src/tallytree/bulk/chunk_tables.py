@@ -136,7 +136,7 @@ class _Columns:
         return np.unique(self.first[kind].moves[self.start]) if kind in self.first else none
 
     def positions(self, length: int, chunks: list[Any]) -> Integers:
-        """Return the kinds of a truth's positions; the first and the last one have kinds of their own."""
+        """Return the kinds of a truth's positions; the first and the last have separate kinds."""
         kinds = np.zeros(length, dtype=np.int64)
         for kind, first, last in chunks:
             number = 1 + self.types.index(kind)

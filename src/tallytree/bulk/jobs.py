@@ -207,7 +207,7 @@ class Batch:
         return found[0].about(reduction)
 
     def add(self, query: Query[Statistic], objective: Objective | None) -> None:
-        """Add a problem; its statistics have tables of their own."""
+        """Add a problem; its statistics have separate tables."""
         model = query.subject
         self.held.made(query)
         recounted = [block for s in query.recounted for block in s.blocks]

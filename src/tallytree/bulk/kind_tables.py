@@ -59,7 +59,7 @@ class CountingTables:
 
     @property
     def linked(self) -> bool:
-        """Whether it looks at neighbours on chains, with states of its own."""
+        """Whether it depends on neighbours on chains, and has its own states."""
         return len(self.tables.fits) > 0
 
     def suits(self, model: Model) -> bool:

@@ -151,7 +151,7 @@ def in_bulk(asked: LossArguments, without: Collection[int], limit: float) -> lis
     """
     groups: dict[Any, list[int]] = {}
     tables: dict[Any, TruthTables | None] = {}  # by recipe, which is often the same
-    shapes: dict[Any, list[int] | None] = {}  # by recipe and shape of the model, likewise
+    shapes: dict[Any, list[int] | None] = {}  # also by recipe and shape of the model
     each = zip(asked.models, asked.recipes, asked.where, asked.fixed, asked.allowed, strict=True)
     for number, (model, recipe, where, fixed, allowed) in enumerate(each):
         if where is not None or fixed or allowed or not isinstance(model, Model) or model.alike is None:

@@ -67,8 +67,8 @@ def _options(command: ArgumentParser) -> None:
     add(
         "--marginals",
         action="store_true",
-        help="also print the probability of each label among all labellings, whatever --where and --valid "
-        "leave (for models trained with --objective)",
+        help="also print the probability of each label among all labellings, regardless of --where and "
+        "--valid (for models trained with --objective)",
     )
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
     add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")

@@ -60,8 +60,8 @@ def write_page(
     path : path
         The file to write. An existing file is replaced.
     objective, where, parameters
-        For a profile, as for :class:`tallytree.io.ProblemFile`, which has its own: what the page starts
-        with, and the values that its sliders change.
+        For a profile only, because a problem has its own: the objective, the constraint and the parameters
+        that the page starts with, as for :class:`tallytree.io.ProblemFile`.
     title : str
         The title of the page.
     memory_limit, operation_limit, order
@@ -184,7 +184,7 @@ def _labellings(profile: Profile, states: int) -> list[Any]:
     """Return the best labelling of each tally, in the order of the profile; one character per variable."""
     found: list[Any] = [None] * len(profile)
     rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
-    for solution in profile.top(len(profile)):
+    for solution in profile.with_all_tables().top(len(profile)):
         codes: Sequence[int] = solution.assignment.ravel().tolist()
         row = rows[tuple(map(int, solution.tally))]
         found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes

@@ -140,7 +140,7 @@ function mark(root, result, place, r) {
   for (const [row, name] of [[state.picked, "picked"], [result.best, "ring"]]) {
     if (row === null || row < 0 || !(result.values[row] > -Infinity)) continue;
     const [cx, cy] = place(row);
-    root.append(svg("circle", { class: name, cx, cy, r, "pointer-events": "none" }));
+    for (const each of ["halo", name]) root.append(svg("circle", { class: each, cx, cy, r, "pointer-events": "none" }));
   }
 }
 function projected(result, axes) { // of all rows with the same place in the picture the best, allowed ones first
@@ -170,6 +170,7 @@ function answer(result) {
   box.replaceChildren();
   $("labelling").replaceChildren();
   $("states").replaceChildren();
+  $("outlined").hidden = true;
   if (row < 0) {
     box.append(make("span", { className: "none", textContent: "no labelling satisfies the constraints" }));
     return;
@@ -192,6 +193,7 @@ function draw(labelling, usual) {
     if (name) cell.prepend(make("small", { textContent: name }));
     box.append(cell);
   });
+  $("outlined").hidden = labelling.every((code, v) => code === usual[v]);
   $("states").replaceChildren(...(small ? key([...new Set(labelling)].sort((a, b) => a - b)) : []));
 }
 function sized(box) { // make columns as wide as there is room; return whether labels are too long for them

@@ -52,7 +52,7 @@ def read_uai(path: Readable, evidence: Readable | Mapping[int, int] | None = Non
     -------
     Model
         All variables of the file, including observed ones. An observed variable keeps its states, but all but
-        one of them are forbidden by a factor of its own, and it is removed from all other factors, so that it
+        one of them are forbidden by a separate factor, and it is removed from all other factors, so that it
         adds no cost to inference.
 
     Raises

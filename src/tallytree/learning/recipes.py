@@ -1,4 +1,4 @@
-"""Estimators with parameters that have parameters of their own: ``loss__beta``, ``solver__room``."""
+"""Estimators with parameters that are objects with parameters: ``loss__beta``, ``solver__room``."""
 
 from __future__ import annotations
 

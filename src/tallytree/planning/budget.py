@@ -48,8 +48,8 @@ class Budget:
     True
     >>> budget.hold(2**20, "a list of answers")
     Traceback (most recent call last):
-    tallytree.errors.BudgetError: a list of answers: together with what is held already that takes 1.8 MiB,
-    and the limit is 1.0 MiB. Ask for less, or raise memory_limit=
+    tallytree.errors.BudgetError: a list of answers: together with the memory already in use, this takes
+    1.8 MiB, but the limit is 1.0 MiB. Ask for less, or raise memory_limit=
     """
 
     def __init__(self, limit: float, held: float = 0.0) -> None:
@@ -77,8 +77,9 @@ class Budget:
     def exceeded(self, what: str, more: float = 0.0) -> BudgetError:
         """Return the error for something that needs this many more bytes."""
         return BudgetError(
-            f"{what}: together with what is held already that takes {readable_bytes(self.held + more)}, and "
-            f"the limit is {readable_bytes(self.limit)}. Ask for less, or raise memory_limit="
+            f"{what}: together with the memory already in use, this takes "
+            f"{readable_bytes(self.held + more)}, but the limit is {readable_bytes(self.limit)}. "
+            "Ask for less, or raise memory_limit="
         )
 
 
@@ -108,7 +109,7 @@ def default_memory_limit() -> float:
         try:
             with open(path, encoding="ascii") as file:
                 total = min(total, float(file.read()))
-        except (OSError, ValueError):  # missing, or "max": no limit of its own
+        except (OSError, ValueError):  # missing, or "max": no separate limit
             continue
     return total / 2
 

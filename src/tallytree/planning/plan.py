@@ -208,7 +208,7 @@ class Plan:
 
     @property
     def _unrolled_bytes(self) -> int:
-        """The memory of all tables if the first pass does not keep them: they have lists of their own."""
+        """The memory of all tables if the first pass does not keep them, including separate lists."""
         return self.layout.unrolled_bytes and self.layout.unrolled_bytes + self.layout.plan_bytes
 
     @property

@@ -1,7 +1,7 @@
 """Single precision: tables of half the size, and answers with a gap.
 
 In single precision factors are rounded up, and so is every sum. Maxima are exact, so a table holds upper
-bounds on the best scores, whatever was rounded. A labelling is decoded from the same
+bounds on the best scores, despite rounding. A labelling is decoded from the same
 tables and scored in double precision; no other one is better by more than the distance to the bound.
 """
 

@@ -1,4 +1,4 @@
-"""What is kept of a plan if not the plan itself: its cost, and the shape of its model."""
+"""The parts of a plan that outlive it: its cost, and the shape of its model."""
 
 from __future__ import annotations
 

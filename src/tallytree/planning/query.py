@@ -102,7 +102,7 @@ def listed_statistics(statistics: Iterable[Statistic | Recipe]) -> tuple[Statist
     if isinstance(statistics, (Statistic, Recipe)):
         return (statistics,)
     if isinstance(statistics, Constraint):
-        raise ModelError(f"pass the constraint as where=; statistics are what is counted, got '{statistics}'")
+        raise ModelError(f"pass the constraint as where=, not as a statistic; got '{statistics}'")
     listed = tuple(statistics)
     for statistic in listed:
         if not isinstance(statistic, (Statistic, Recipe)):

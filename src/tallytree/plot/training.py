@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import LINES, PALE, integer_ticks, panels
+from tallytree.plot.canvas import INK, LINES, PALE, integer_ticks, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +85,8 @@ def training_curves(
         _certified(gap, across, [one.relative_gap for one in run], certified, colour, name, size)
         loss.plot(across, [one.loss for one in run], color=colour, linewidth=1.5, label=name)
     _finish((objective, gap, loss), by, len(runs) > 1)
+    if len({one.certified for run in runs.values() for one in run}) == 2:
+        _explain_markers(gap)
     return [objective, gap, loss]
 
 
@@ -133,3 +135,10 @@ def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
     if several:
         loss.legend(frameon=False, fontsize=8)
     loss.set_ylim(bottom=0)
+
+
+def _explain_markers(ax: Any) -> None:
+    """Add a legend of filled and hollow markers."""
+    marks = {"certified": INK, "estimate": "white"}
+    shown = [ax.scatter([], [], s=18, color=face, edgecolor=INK, label=name) for name, face in marks.items()]
+    ax.legend(handles=shown, frameon=False, fontsize=8)

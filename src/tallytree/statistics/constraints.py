@@ -43,7 +43,7 @@ class Constraint(ABC):
     [False, True, False]
     >>> 1 <= ones <= 5
     Traceback (most recent call last):
-    tallytree.errors.ModelError: the constraint 'ones >= 1' has no truth value of its own. ...
+    tallytree.errors.ModelError: the constraint 'ones >= 1' has no truth value. ...
     """
 
     __slots__ = ()
@@ -125,7 +125,7 @@ class Constraint(ABC):
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
-            f"the constraint '{self}' has no truth value of its own. Python asks for one in a chained "
+            f"the constraint '{self}' has no truth value. Python asks for one in a chained "
             "comparison and in `and`, `or` and `not`, and would drop a part: instead of `2 <= ones <= 5` "
             "write `(ones >= 2) & (ones <= 5)`, and use `&`, `|`, `~` with parentheses"
         )
@@ -162,7 +162,7 @@ class _Compound(Frozen, Constraint):
 
     @property
     def parts(self) -> tuple[Constraint, ...]:
-        """The constraints that it joins, none of which is of its own type."""
+        """The constraints that it joins; none of them has the same type."""
         return self._joined.items
 
     def __eq__(self, other: object) -> bool:

@@ -80,7 +80,7 @@ class Ends:
     batch, longest : int
         The number of sentences, and the maximum number of positions.
     first : bool
-        Whether a mask that starts with a zero has an error of its own, as in pytorch-crf.
+        Whether a mask that starts with a zero has a separate error message, as in pytorch-crf.
     """
 
     def __init__(

@@ -230,7 +230,7 @@ class CliqueTree:
         model : Model
             The model; its scopes must be assigned in this tree.
         statistics : sequence of Statistic or Recipe
-            Likewise. A capped one has its minima moved out first.
+            Their scopes must be assigned, too. The minima of capped statistics are moved out first.
 
         Returns
         -------
