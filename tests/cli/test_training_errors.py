@@ -54,7 +54,7 @@ from tallytree.learning import SequenceSVM, load
         ("chunk chunker.npz train.txt --where n=>1", Exit.MALFORMED,
          "--where: \"n=>1\", character 2: '=>' has no meaning in a formula; write >="),
         ("chunk chunker.npz train.txt --where B-NP>=1", Exit.MALFORMED,
-         "and not defined by --count. In a formula, - means minus; to read the name B-NP, quote it: 'B-NP'"),
+         "and not defined by --count. In a formula, - means minus; quote the name B-NP: 'B-NP'"),
         ("chunk chunker.npz train.txt --count n=B-NP --where n-m>=1", Exit.MALFORMED, "--where uses 'm'"),
         ("chunk chunker.npz train.txt --count n=B-PN", Exit.MALFORMED, "'B-PN'; did you mean 'B-NP'?"),
         ("chunk chunker.npz train.txt --count n=O --where n", Exit.MALFORMED, "--where takes a condition"),

@@ -281,7 +281,7 @@ def test_a_constraint_can_be_a_string_with_labels(kind):
     for text, message in (
         (
             "B-NP >= 1",
-            "where uses 'B', which is not a label. In a formula, - means minus; .* quote it: 'B-NP'",
+            "where uses 'B', which is not a label. In a formula, - means minus; quote the name B-NP: 'B-NP'",
         ),
         ("'B-PN' >= 1", r"which is not a label; did you mean 'B-NP'\?"),
         ("x >= 1", "which is not a label; the names are B-NP, I-NP, O"),
