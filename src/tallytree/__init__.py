@@ -16,7 +16,7 @@ from tallytree import startup as startup  # first, before the slow imports
 # isort: split
 from typing import TYPE_CHECKING
 
-from tallytree import bounds, io, losses, parsing
+from tallytree import losses
 from tallytree.answers.certificate import Certificate
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import elementwise
@@ -119,12 +119,15 @@ __all__ = [
     "valid_bioes",
 ]
 
-_LAZY = ("explorer", "learning", "plot", "testing", "torch")
-"""Packages that are slow to import: loaded on first use."""
+_LAZY = ("bounds", "explorer", "io", "learning", "parsing", "plot", "testing", "torch")
+"""Packages that not every program needs: loaded on first use."""
 
 if TYPE_CHECKING:
+    from tallytree import bounds as bounds
     from tallytree import explorer as explorer
+    from tallytree import io as io
     from tallytree import learning as learning
+    from tallytree import parsing as parsing
     from tallytree import plot as plot
     from tallytree import testing as testing
     from tallytree import torch as torch
