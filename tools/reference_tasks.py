@@ -74,7 +74,8 @@ TASKS = {
         ),
         "Answers": (
             "solve profile TreeProfile k_best iter_best diverse_k_best distribution TreeDistribution "
-            "Expectations loss_augmented loss_augmented_path Parse AugmentedParse TreeCertificate"
+            "Expectations loss_augmented loss_augmented_path Parse AugmentedParse TreeCertificate "
+            "TreeBoundsCertificate"
         ),
         "Cost": "plan TreePlan ChartPrice",
         "Evaluation": "score_brackets BracketScores",
