@@ -46,9 +46,10 @@ def _in_full(
     """Compute the full table; where its plan shows that it takes long, first search on from what is known."""
     engine = engine_of(query.subject)
     plan = engine.plan(query, options.plan)
-    if ask is not None and options.strategy == "auto" and engine.trial is not None and known is not None:
+    if ask is not None and options.strategy == "auto" and engine.trial is not None:
         work = min(engine.trial(query, options.plan, plan), work_limit(query.subject, options))
-        found = bounded(query, known.continued(ask()), options, work) if work else None
+        question = ask() if known is None else known.continued(ask())
+        found = bounded(query, question, options, work) if work and question.objective is None else None
         if found is not None and found.finished:
             return found
     if options.operation_limit is not None:

@@ -24,14 +24,18 @@ from tallytree.planning.budget import readable_count
 from tallytree.planning.charts import ChartLayout
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import SHARE
 from tallytree.running.chart_bounds import ChartSearcher, steps_of
 from tallytree.running.charts import Scores
 from tallytree.values import counted
 
+# Measured in plain passes:
+_PLANNING = 5  # what it takes to find the items of a full chart, at least
+_TABLE = (1.5, 0.4)  # what an operation of a full chart takes, with one statistic and with several, at least
+_FEWEST = 3  # a search with fewer is not worth beginning
+_SHARE = 1 / 2  # of the time of a full chart that searches may take before
+
 _BANDS = 1e5  # work of small bands
-_DEAR = 50  # from this many times the operations of a plain chart on, a full chart is worth another search
-_TABLE = 2.5  # operations of a full chart that take as long as one of a plain chart, at least
+_SHORT, _LONG, _DENSE = 12, 25, 4  # words, words, and rules for each symbol
 
 
 def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
@@ -48,14 +52,20 @@ def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSe
 def trial_work(query: Query[TreeStatistic], options: PlanOptions, plan: TreePlan | None = None) -> float:
     """Return how much work a search may take before the full chart is planned; given a plan, before it runs.
 
-    To find the items of a full chart takes as long as five to eight passes, and most searches make fewer.
+    Most searches make fewer passes than it takes to find the items of a full chart. But the chart of a short
+    sentence, or with a grammar whose symbols are rare, may take little besides: then it is planned first.
     """
-    words, several = len(query.subject), len(query.carried) > 1
-    operations = query.subject.price.operations * max((s.levels for s in query.carried), default=1)
-    if plan is not None:
-        return SHARE * plan.operations / _TABLE if plan.operations > _DEAR * operations else 0.0
-    passes = min(12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
-    return float(passes * operations + _BANDS)
+    forest, several = query.subject, len(query.carried) > 1
+    operations = forest.price.operations * max((s.levels for s in query.carried), default=1)
+    words, dense = len(forest), len(forest.grammar.binary) >= _DENSE * len(forest.grammar.symbols)
+    first = min(12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
+    if words < _SHORT or (words < _LONG and not dense):
+        first = 0.0
+    if plan is None:
+        return float(first and first * operations + _BANDS)
+    whole = _PLANNING + _TABLE[several] * plan.operations / operations
+    passes = _SHARE * whole - first
+    return float(passes * operations + _BANDS) if passes >= _FEWEST else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
