@@ -64,7 +64,7 @@ NLTK = (
     "One sentence of train.mrg of each length, the same rules, the same best score; best of three, NLTK once."
 )
 SLACK = (
-    "Sentences of train.mrg; the median of five of each length. Full chart: one sentence, strategy="full". "
+    "Sentences of train.mrg; the median of five of each length. Full chart: one sentence, strategy='full'. "
     "Exponents of a power law in the number of words, least squares on logarithms."
 )
 MEMORY = "Growth of the resident set in a process of its own, from the forest to the parse."

@@ -120,10 +120,11 @@ HIDDEN = {
     "losses.Loss": "remedy",
     "losses.SequenceLoss": "measured counts",
     "parsing.ChartPrice": "of",
-    "parsing.Forest": "sums",
+    "parsing.Forest": "sums derived",
+    "parsing.Parse": "bounded claiming",
     "parsing.TaggedWords": "tables",
     "parsing.TreeDistribution": "step_counts",
-    "parsing.TreePlan": "compiled check run root price floor prices root_tallies every_table_bytes",
+    "parsing.TreePlan": "compiled check run root price names root_tallies every_table_bytes",
     "parsing.TreeStatistic": "weights content levels length signed key merged_from largest_entry",
 }
 """Members that are for the library itself. Those of losses are explained with their base classes."""

@@ -31,11 +31,11 @@ from tallytree.values import counted
 # Measured in plain passes:
 _PLANNING = 5  # what it takes to find the items of a full chart, at least
 _TABLE = (1.5, 0.4)  # what an operation of a full chart takes, with one statistic and with several, at least
-_FEWEST = 3  # a search with fewer is not worth beginning
+_FEWEST = 6  # a search with fewer is not worth beginning after planning
 _SHARE = 1 / 2  # of the time of a full chart that searches may take before
 
 _BANDS = 1e5  # work of small bands
-_SHORT, _LONG, _DENSE = 12, 25, 4  # words, words, and rules for each symbol
+_SHORT, _LONG, _SYMBOLS = 12, 25, 1000  # words of short and long sentences; symbols of large grammars
 
 
 def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
@@ -53,14 +53,18 @@ def trial_work(query: Query[TreeStatistic], options: PlanOptions, plan: TreePlan
     """Return how much work a search may take before the full chart is planned; given a plan, before it runs.
 
     Most searches make fewer passes than it takes to find the items of a full chart. But the chart of a short
-    sentence, or with a grammar whose symbols are rare, may take little besides: then it is planned first.
+    sentence, or with a large grammar, whose symbols are rare, may take little besides, and a constraint may
+    take many passes: then the chart is planned first.
     """
     forest, several = query.subject, len(query.carried) > 1
     operations = forest.price.operations * max((s.levels for s in query.carried), default=1)
-    words, dense = len(forest), len(forest.grammar.binary) >= _DENSE * len(forest.grammar.symbols)
-    first = min(12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
-    if words < _SHORT or (words < _LONG and not dense):
+    words, rare = len(forest), len(forest.grammar.symbols) > _SYMBOLS
+    if query.constraint is None:
+        first = 6 + words / 5
+    elif words < _SHORT or (words < _LONG and rare):
         first = 0.0
+    else:
+        first = min(7.0 if rare else 12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
     if plan is None:
         return float(first and first * operations + _BANDS)
     whole = _PLANNING + _TABLE[several] * plan.operations / operations
