@@ -74,7 +74,8 @@ TASKS = {
         ),
         "Answers": (
             "solve profile TreeProfile k_best iter_best diverse_k_best distribution TreeDistribution "
-            "Expectations loss_augmented loss_augmented_path Parse AugmentedParse TreeCertificate"
+            "Expectations loss_augmented loss_augmented_path Parse AugmentedParse TreeCertificate "
+            "TreeBoundsCertificate"
         ),
         "Cost": "plan TreePlan ChartPrice",
         "Evaluation": "score_brackets BracketScores",
@@ -119,10 +120,11 @@ HIDDEN = {
     "losses.Loss": "remedy",
     "losses.SequenceLoss": "measured counts",
     "parsing.ChartPrice": "of",
-    "parsing.Forest": "sums",
+    "parsing.Forest": "sums derived",
+    "parsing.Parse": "bounded claiming",
     "parsing.TaggedWords": "tables",
     "parsing.TreeDistribution": "step_counts",
-    "parsing.TreePlan": "compiled check run root price floor prices root_tallies every_table_bytes",
+    "parsing.TreePlan": "compiled check run root price names root_tallies every_table_bytes",
     "parsing.TreeStatistic": "weights content levels length signed key merged_from largest_entry",
 }
 """Members that are for the library itself. Those of losses are explained with their base classes."""

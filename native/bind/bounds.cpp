@@ -1,10 +1,9 @@
 // The search by bounds at the border to Python.
 #include <nanobind/stl/optional.h>
 
-#include "bind/checks.h"
+#include "bind/bounds.h"
 #include "bounds/chain_messages.h"
 #include "bounds/graph_messages.h"
-#include "bounds/search.h"
 
 namespace tallytree {
 namespace {
@@ -31,14 +30,6 @@ Linear linear_of(std::span<const double> numbers, Index statistics) {
     return line;
 }
 
-Prices prices_of(std::span<const double> numbers, Index statistics) {
-    if (static_cast<Index>(numbers.size()) != statistics)
-        throw nb::value_error("one price for each statistic is needed");
-    Prices prices{};
-    std::copy_n(numbers.begin(), std::min(statistics, kMostStatistics), prices.begin());
-    return prices;
-}
-
 std::vector<std::int64_t> labelling_of(const Ints &start, const Skeleton &skeleton) {
     std::vector<std::int64_t> labelling(start.data(), start.data() + start.size());
     if (!labelling.empty() && labelling.size() != skeleton.cardinalities.size())
@@ -48,11 +39,6 @@ std::vector<std::int64_t> labelling_of(const Ints &start, const Skeleton &skelet
             throw nb::value_error("a state is out of range");
     return labelling;
 }
-
-struct PyNeed {
-    Need need;
-    Index statistics;
-};
 
 PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator, Doubles denominator, Doubles losses,
                  Ints low, Ints high, double top) {
@@ -78,12 +64,6 @@ auto pass_price(const PySkeleton &skeleton) {
                           LocalTables::bytes(program) + GraphMessages::bytes(program));
 }
 
-struct PyOutcome {
-    Outcome outcome;
-    Index statistics;
-    std::size_t variables;
-};
-
 // The lists of a thread's last chain wait for its next one, unless they are large.
 class ChainPlace {
   public:
@@ -106,25 +86,14 @@ class ChainPlace {
 };
 thread_local std::unique_ptr<ChainMessages> ChainPlace::waiting_;
 
-struct Asked {
+struct AskedOfModel : Asked {
     const Skeleton &program;
     std::vector<TableBlock<double>> scores;
     std::vector<TableBlock<std::int64_t>> counts;
-    const Need &need;
-    std::vector<std::vector<std::int64_t>> starts;
-    std::optional<Prices> prices;
-    double most_work;
-
-    PyOutcome over(Messages &messages, const LocalTables &tables, double room) const {
-        messages.leave(room);
-        Search search(messages, tables, need, most_work, kPoll);
-        for (const auto &labelling : starts) search.offer(labelling);
-        return {search.run(prices), program.statistics, program.cardinalities.size()};
-    }
 };
 
 // A chain whose tables can be read where they lie.
-std::optional<PyOutcome> search_plain(const Asked &asked, double memory_limit) {
+std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_limit) {
     const auto chain = PlainChain::of(asked.program, asked.scores, asked.counts);
     if (!chain) return {};
     const double most_kinds = ChainMessages::most_kinds(*chain, memory_limit);
@@ -139,7 +108,7 @@ std::optional<PyOutcome> search_plain(const Asked &asked, double memory_limit) {
 }
 
 // Any program.
-std::optional<PyOutcome> search_steps(const Asked &asked, double memory_limit) {
+std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_limit) {
     if (memory_limit < 0) return {};
     const LocalTables tables(asked.program, asked.scores, asked.counts);
     if (!tables.fits()) return {};
@@ -171,9 +140,10 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     Need need = asked.need;
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
-    const Asked all{program,  std::move(score_tables), std::move(count_tables),
-                    need,     std::move(labellings),   std::move(first),
-                    most_work};
+    const AskedOfModel all{{need, std::move(labellings), std::move(first), most_work},
+                           program,
+                           std::move(score_tables),
+                           std::move(count_tables)};
     if (auto found = search_plain(all, memory_limit - static_cast<double>(program.bytes))) return found;
     return search_steps(all, memory_limit - LocalTables::bytes(program));
 }

@@ -20,26 +20,12 @@ struct PyChartKBest {
     PyChartKBest(const Run &run, std::span<const Index> cells) : search(run, cells) {}
 };
 
-TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, Index spans) {
-    const auto columns = static_cast<Index>(array.shape(1));
-    if (array.shape(0) != rules || (columns != 1 && columns != spans))
-        throw nb::value_error("scores of rules are [rule][1] or [rule][span]");
-    return {array.data(), static_cast<Index>(rules), columns};
-}
-
 PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, AlgebraKind algebra,
                     std::uint64_t prime) {
-    const auto &spans = layout.spans();
-    const auto &grammar = layout.grammar();
-    if (static_cast<Index>(words.shape(0)) != spans.words || static_cast<Index>(words.shape(1)) != grammar.symbols)
-        throw nb::value_error("scores of words are [word][symbol]");
+    auto scores = chart_scores(layout, words, rules, paths);
     if (algebra == AlgebraKind::Counting && layout.layout->chart->plain())
         throw nb::value_error("derivations are counted in a layout of tallies");
     check_prime(algebra, prime);
-    std::vector<TableBlock<double>> scores(3);
-    scores[kWords] = {words.data(), spans.words, grammar.symbols};
-    scores[kRules] = rule_scores(rules, grammar.rules.size(), spans.count());
-    scores[kPaths] = rule_scores(paths, grammar.paths.size(), spans.count());
     PyChartRun result{layout, {words, rules, paths}, nullptr};
     nb::gil_scoped_release release;
     result.run = std::make_unique<Run>(layout.layout, std::move(scores), algebra, prime, chosen_kernels);

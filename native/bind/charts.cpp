@@ -8,7 +8,6 @@ namespace tallytree {
 namespace {
 
 using Rows32 = Scopes;
-using Shifts = nb::ndarray<const std::int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Items = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Charts = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 
@@ -46,9 +45,7 @@ PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Sh
                            Ints high, Items items, double memory_limit) {
     if (words < 1) throw nb::value_error("a chart needs a word");
     const Index spans = Spans{words}.count();
-    if (static_cast<Index>(shifts.shape(0)) != grammar.grammar->bags || static_cast<Index>(shifts.shape(1)) != spans ||
-        shifts.shape(2) != caps.size())
-        throw nb::value_error("shifts are [bag][span][statistic]");
+    check_shifts(*grammar.grammar, spans, shifts, caps.size());
     if (low.size() != caps.size() || high.size() != caps.size())
         throw nb::value_error("caps and window need one entry per statistic");
     if (items.shape(0) != 2 || static_cast<Index>(items.shape(1)) != spans ||

@@ -244,6 +244,7 @@ void bind_batch(nb::module_ &m);
 void bind_truths(nb::module_ &m);
 void bind_dual_steps(nb::module_ &m);
 void bind_bounds(nb::module_ &m);
+void bind_chart_bounds(nb::module_ &m);
 void bind_sequences(nb::module_ &m);
 void bind_crf(nb::module_ &m);
 

@@ -51,6 +51,7 @@ NB_MODULE(_native, m) {
     bind_batch(m);
     bind_dual_steps(m);
     bind_bounds(m);
+    bind_chart_bounds(m);
     bind_sequences(m);
     bind_crf(m);
     bind_names(m);

@@ -212,6 +212,13 @@ double LocalTables::largest(const double *table, Index size, Measured &last) {
     return last.largest;
 }
 
+double LocalTables::small_budget(double span) const {
+    double states = 0;
+    for (const auto n : skeleton_.cardinalities) states += n;
+    states /= static_cast<double>(std::max<Index>(length(), 1));
+    return std::min(60.0 / span, 0.3 / (1 + 0.1 * states));
+}
+
 Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
     Evaluated found;
     Sum score;

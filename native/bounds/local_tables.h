@@ -4,7 +4,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "bounds/tally.h"
+#include "bounds/subject.h"
 #include "plan/skeleton.h"
 
 namespace tallytree::bounds {
@@ -30,11 +30,6 @@ inline std::uint64_t mixed(std::span<const std::int32_t> row) {
     return (sum * 0x9E3779B97F4A7C15u) >> 16;
 }
 
-struct Evaluated {
-    double score = 0;  // as if in twice the precision
-    Tally tally{};
-};
-
 // What a search needs to know about a model besides its passes.
 struct Facts {
     double constant = 0, magnitude = 0, operations = 0;
@@ -42,7 +37,7 @@ struct Facts {
     Box range;
 };
 
-class LocalTables {
+class LocalTables : public Subject {
   public:
     // Without steps, where all that is to be known of them is known.
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
@@ -58,17 +53,19 @@ class LocalTables {
     static double operations(const Skeleton &skeleton, Index step);
 
     const Skeleton &skeleton() const { return skeleton_; }
-    Index statistics() const { return skeleton_.statistics; }
+    Index statistics() const override { return skeleton_.statistics; }
     const LocalStep &operator[](Index step) const { return steps_[step]; }
     // The loops over kept states, neighbours made one where they can be.
     std::span<const Loop> kept(Index step) const { return kept_[step]; }
     double constant() const { return facts_.constant; }
     const Tally &constant_counts() const { return facts_.constant_counts; }
-    // No tally lies outside.
-    const Box &range() const { return facts_.range; }
-    // The sum of the largest sizes of all scores.
-    double magnitude() const { return facts_.magnitude; }
-    double operations() const { return facts_.operations; }
+    const Box &range() const override { return facts_.range; }
+    double magnitude() const override { return facts_.magnitude; }
+    double operations() const override { return facts_.operations; }
+    Index length() const override { return static_cast<Index>(skeleton_.cardinalities.size()); }
+    Index variables() const override { return length(); }
+    Index choices() const override { return static_cast<Index>(skeleton_.steps.size()); }
+    double small_budget(double span) const override;
     // How often the local scores are other ones than those of the step before.
     Index changes() const { return changes_; }
     // How many rows of counts steps share.
@@ -77,7 +74,7 @@ class LocalTables {
     Index count_rows() const { return shared() + unshared_; }
     // Whether counts and tallies fit the numbers that the search has for them.
     bool fits() const { return fits_; }
-    Evaluated evaluate(const std::int64_t *labelling) const;
+    Evaluated evaluate(const std::int64_t *labelling) const override;
 
   private:
     void add_step(Index t);

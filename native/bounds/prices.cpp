@@ -16,7 +16,7 @@ double distance(const Tally &x, const Tally &y) {
 
 const Pass &Search::pass(const Prices &prices) {
     passes_.push_back(messages_.pass(prices, meter_));
-    work_ += tables_.operations();
+    work_ += subject_.operations();
     last_ = passes_.size() - 1;
     offer_best(passes_.back());
     return passes_.back();
@@ -27,7 +27,7 @@ void Search::offer_best(const Pass &pass) {
     if (pass.most == kNegativeInfinity) return;
     const double score = pass.most - paid(pass.prices, pass.tally);
     if (!(score + 4 * tolerance(pass) >= need_.at(value_, pass.tally))) return;
-    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
+    std::vector<std::int64_t> labelling(subject_.length());
     const double exact = messages_.best(labelling.data());
     offer(labelling, {exact, pass.tally});
 }
@@ -129,7 +129,7 @@ double Search::highest_score(const Pass &pass, const Box &box) const {
 // Whether one of the passes proves that no labelling has a tally of the box: it would score less than any can.
 bool Search::unreachable(const Box &box) const {
     return std::ranges::any_of(
-        passes_, [&](const Pass &one) { return highest_score(one, box) < -tables_.magnitude() - 2 * tolerance(one); });
+        passes_, [&](const Pass &one) { return highest_score(one, box) < -subject_.magnitude() - 2 * tolerance(one); });
 }
 
 // From the tally of the box that the prices charge least to another: 0 for statistics that are in the box throughout.
@@ -146,7 +146,7 @@ Prices Search::outside(const Box &box, const Prices &prices, const Tally &tally)
 // If nothing allowed has been met yet, looks for prices so large that scores hardly matter, along the shortest way from
 // the tallies that were met to the box. They lead to tallies that are nearer, or prove that none is in the box.
 bool Search::separate(const Box &box) {
-    const double size = tables_.magnitude() + scale_ + 8 * tolerance(passes_.front());
+    const double size = subject_.magnitude() + scale_ + 8 * tolerance(passes_.front());
     for (int round = 0; round < 24 && value_ == kNegativeInfinity && !spent(); round++) {
         if (unreachable(box)) return false;
         std::vector<Prices> slopes;

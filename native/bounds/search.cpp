@@ -8,24 +8,24 @@ constexpr double kCell = 16;  // a cell of a band takes as long as so many opera
 
 }  // namespace
 
-Search::Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll)
+Search::Search(Messages &messages, const Subject &subject, const Need &need, double most_work, const Poll &poll)
     : messages_(messages),
-      tables_(tables),
+      subject_(subject),
       need_(need),
       most_work_(most_work),
       meter_(poll),
-      statistics_(tables.statistics()) {
-    const auto variables = static_cast<double>(std::max<std::size_t>(tables.skeleton().cardinalities.size(), 1));
-    for (Index p = 0; p < statistics_; p++) span_ = std::max(span_, static_cast<double>(tables.range().extent(p)));
-    double states = 0;
-    for (const auto n : tables.skeleton().cardinalities) states += n / variables;
-    scale_ = std::max(0.3 * tables.magnitude() / variables, 1e-300);  // entries are about as large as the largest / 3
+      statistics_(subject.statistics()) {
+    const auto variables = static_cast<double>(std::max<Index>(subject.variables(), 1));
+    for (Index p = 0; p < statistics_; p++) span_ = std::max(span_, static_cast<double>(subject.range().extent(p)));
+    scale_ = std::max(0.3 * subject.magnitude() / variables, 1e-300);  // entries are about as large as the largest / 3
     wide_ = span_ / scale_;
     bend_ = 0.1 * wide_;
-    good_ = std::min(60.0 / span_, 0.3 / (1 + 0.1 * states)) * scale_;
+    good_ = subject.small_budget(span_) * scale_;
 }
 
-void Search::offer(const std::vector<std::int64_t> &labelling) { offer(labelling, tables_.evaluate(labelling.data())); }
+void Search::offer(const std::vector<std::int64_t> &labelling) {
+    offer(labelling, subject_.evaluate(labelling.data()));
+}
 
 void Search::offer(const std::vector<std::int64_t> &labelling, const Evaluated &found) {
     const double value = found.score == kNegativeInfinity ? found.score : need_.value(found.score, found.tally);
@@ -88,7 +88,7 @@ Search::State Search::settle(Part &part) {
         if (d > 2 * good_ && !bracket(part.box)) return State::Done;
         at = best_pass(part.box, d);
     }
-    const double fair = tables_.operations() * (d <= good_ ? 64 : 16) + 65536;
+    const double fair = subject_.operations() * (d <= good_ ? 64 : 16) + 65536;
     const double most = part.box.single() ? kInfinity : std::ldexp(fair, std::min(2 * part.depth, 60));
     double tried = d;
     for (int round = 0; round < 6; round++) {
@@ -124,7 +124,7 @@ Search::State Search::first_value(Part &part) {
     for (double tried = least; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
-        const double all = highest_score(found, part.box) + tables_.magnitude() + 2 * tolerance(found);
+        const double all = highest_score(found, part.box) + subject_.magnitude() + 2 * tolerance(found);
         outcome_.ended |= spent();
         if (spent()) return State::Spent;
         if (look(found, std::min(tried, all), kInfinity, within) == State::Spent) return State::Spent;
@@ -137,7 +137,7 @@ Search::State Search::first_value(Part &part) {
             prove(part.box, tried);
             return State::Done;
         }
-        tried *= last_cells_ < 8 * static_cast<Index>(tables_.skeleton().steps.size()) ? 4 : 2;
+        tried *= last_cells_ < 8 * subject_.choices() ? 4 : 2;
     }
     return State::Split;
 }
@@ -146,7 +146,7 @@ Search::State Search::first_value(Part &part) {
 Search::State Search::look(Pass from, double budget, double most_work, bool &within) {
     go_back(from.prices);
     const Pass at = passes_[last_];
-    const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * static_cast<double>(tables_.operations());
+    const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * subject_.operations();
     const double left = (most_work_ - work_) / kCell;
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
@@ -176,11 +176,11 @@ void Search::keep_candidates(const Pass &pass) {
     const auto score_of = [&](const Cell &cell, const Tally &tally) {
         return (pass.most - cell.regret) - paid(pass.prices, tally);
     };
-    std::vector<std::int64_t> labelling(tables_.skeleton().cardinalities.size());
+    std::vector<std::int64_t> labelling(subject_.length());
     const auto decode = [&](std::size_t i) {
         messages_.decode(static_cast<Index>(i), labelling.data());
-        work_ += static_cast<double>(4 * tables_.skeleton().steps.size());
-        meter_.spend(static_cast<double>(tables_.skeleton().steps.size()));
+        work_ += static_cast<double>(4 * subject_.choices());
+        meter_.spend(static_cast<double>(subject_.choices()));
         offer(labelling);
     };
     double best = kNegativeInfinity;
@@ -210,7 +210,7 @@ bool Search::settle_lossless() {
     only.box.low = only.box.high = need_.corner();
     if (!only.prepare()) return false;
     const Poll poll = [this] { meter_.spend(kInfinity); };
-    Search inside(messages_, tables_, only, most_work_ - work_, poll);
+    Search inside(messages_, subject_, only, most_work_ - work_, poll);
     for (const auto &[tally, one] : outcome_.candidates)
         if (tally == need_.corner()) inside.offer(one.labelling);
     const Outcome found = inside.run({});

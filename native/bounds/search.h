@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 
-#include "bounds/local_tables.h"
 #include "bounds/messages.h"
 #include "bounds/need.h"
+#include "bounds/subject.h"
 
 namespace tallytree::bounds {
 
@@ -43,7 +43,7 @@ struct Outcome {
 
 class Search {
   public:
-    Search(Messages &messages, const LocalTables &tables, const Need &need, double most_work, const Poll &poll);
+    Search(Messages &messages, const Subject &subject, const Need &need, double most_work, const Poll &poll);
 
     // A labelling to start from.
     void offer(const std::vector<std::int64_t> &labelling);
@@ -96,7 +96,7 @@ class Search {
     bool spent() const { return work_ > most_work_; }
 
     Messages &messages_;
-    const LocalTables &tables_;
+    const Subject &subject_;
     const Need &need_;
     double most_work_, work_ = 0;
     Meter meter_;

@@ -311,6 +311,28 @@ def search_by_bounds(
     memory_limit: float,
 ) -> BoundsOutcome | None: ...
 
+class ChartSearch:
+    def __init__(
+        self,
+        layout: ChartLayout,
+        words: NDArray[np.float64],
+        rules: NDArray[np.float64],
+        paths: NDArray[np.float64],
+        shifts: NDArray[np.int32],
+    ) -> None: ...
+    @property
+    def ends(self) -> NDArray[np.int64]: ...
+    @property
+    def magnitude(self) -> float: ...
+    def run(
+        self,
+        need: Need,
+        starts: Sequence[NDArray[np.int64]],
+        prices: NDArray[np.float64] | None,
+        most_work: float,
+        memory_limit: float,
+    ) -> BoundsOutcome | None: ...
+
 class KBest:
     def __init__(self, run: Run, root_cells: NDArray[np.int64]) -> None: ...
     def next(

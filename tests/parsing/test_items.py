@@ -34,7 +34,6 @@ def test_items_above_a_floor_keep_all_trees_above_it(sentence: Sentence, seed: i
     expected = by_tally(sentence, list(shape.statistics))
     floor = float(np.quantile(list(expected.values()), part)) - 1e-9
     every, items = live_items(shape, scores, np.inf), max_marginals(shape, scores, np.inf).above(floor)
-    assert items.floor == floor and every.floor == -np.inf
     assert not np.any(items.live & ~every.live) and items.live.sum() <= every.live.sum()
     found = TreeProfile(ask(sentence.forest, shape.statistics), TreePlan(shape, items), RunOptions())
     scored = dict(zip(map(tuple, found.tallies.tolist()), found.scores.tolist(), strict=True))
@@ -52,7 +51,6 @@ def test_prices_are_taken_off_the_scores(sentence: Sentence, seed: int) -> None:
     best = max(
         score - np.dot(prices, [s.tally(tree) for s in shape.statistics]) for tree, score in sentence.trees
     )
-    assert marginals.prices == prices
     assert marginals.best.max() == pytest.approx(best, abs=1e-9)
     assert marginals.best[1, -1, shape.compiled.rules.root] == pytest.approx(best, abs=1e-9)
 

@@ -9,7 +9,8 @@ from treebanks import Sentence, best_scores, holds, random_sentence, some_constr
 
 import tallytree as tt
 from tallytree import losses, parsing
-from tallytree.parsing import Forest, Tree, count, parse_tree, pruning
+from tallytree.parsing import Forest, Tree, count, parse_tree
+from tallytree.planning.budget import readable_count
 from tallytree.statistics.constraints import Constraint
 
 close = {"rtol": 1e-9, "atol": 1e-9}
@@ -69,16 +70,15 @@ def values(
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_loss_augmented(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_augmented(name: str, scaling: str) -> None:
     for number in range(SENTENCES):
-        monkeypatch.setattr(pruning, "_DEAR", (0.0, np.inf)[number % 2])  # with prices, and without
         sentence, scores, truth = drawn(number)
         loss = LOSSES[name](truth)
         for where in questions(number, 3):
             margin = (1.0, 0.3, 2.5)[number % 3]
             expected = values(loss, scores, scaling, margin, where)
-            for prune in (True, False) if number % 3 == 0 else (True,):
-                options = {"margin": margin, "where": where, "prune": prune}
+            for strategy in ("bounds", "full", "auto")[: 3 if number % 3 == 0 else 1]:
+                options = {"margin": margin, "where": where, "strategy": strategy}
                 if expected:
                     found = parsing.loss_augmented(sentence.forest, loss, scaling, **options)
                     check(found, loss, scores, expected)
@@ -105,9 +105,8 @@ def check(
 
 @pytest.mark.parametrize("scaling", ["margin", "slack"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_path(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path(name: str, scaling: str) -> None:
     for number in range(0, SENTENCES, 3):
-        monkeypatch.setattr(pruning, "_DEAR", (0.0, np.inf)[number % 2])
         sentence, scores, truth = drawn(number)
         loss = LOSSES[name](truth)
         low, high = ((0.0, np.inf), (0.5, 2.0), (0.0, 1.0))[number // 3 % 3]
@@ -116,7 +115,10 @@ def test_path(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 with pytest.raises(tt.InfeasibleError, match="no tree satisfies"):
                     parsing.loss_augmented_path(sentence.forest, loss, low, high, scaling, where=where)
                 continue
-            path = parsing.loss_augmented_path(sentence.forest, loss, low, high, scaling, where=where)
+            way = ("auto", "bounds")[number % 2]
+            path = parsing.loss_augmented_path(
+                sentence.forest, loss, low, high, scaling, where=where, strategy=way
+            )
             for margin in (low, 0.7, min(high, 3.0), *path.breakpoints):
                 expected = values(loss, scores, scaling, margin, where)
                 np.testing.assert_allclose(path.value(margin), max(expected.values()), **close)
@@ -125,35 +127,45 @@ def test_path(name: str, scaling: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 np.testing.assert_allclose(expected[found.tree], found.value, **close)
 
 
-def test_pruning_leaves_items_out_and_says_so() -> None:
-    uneven = 2 * np.random.default_rng(1).normal(size=(8, 8, 2))
-    forest = Forest(toy().grammar, ["a"] * 7, span_scores=uneven)
+def uneven(words: int = 7) -> Forest:
+    """Return a sentence with scores of its own for labels over spans."""
+    scores = 2 * np.random.default_rng(1).normal(size=(words + 1, words + 1, 2))
+    return Forest(toy().grammar, ["a"] * words, span_scores=scores)
+
+
+def test_bounds_prove_the_value_of_the_chart() -> None:
+    forest = uneven()
     truth = parsing.k_best(forest, 3)[2].tree
     for where, margin in ((None, 1.0), (count("M") == 0, 9.0), (count("M") >= 3, 9.0)):
         loss, options = losses.FBeta(truth), {"where": where, "margin": margin}
         full = parsing.loss_augmented(forest, loss, "slack", prune=False, **options)
-        fast = parsing.loss_augmented(forest, loss, "slack", **options)
-        assert fast.value == full.value and full.certificate.floor == -np.inf
-        assert fast.certificate.price.items < full.certificate.price.items
-        assert "that scores at least" in fast.explain() and "no other can reach the value" in fast.explain()
-    wide = parsing.loss_augmented_path(forest, losses.FBeta(truth), 0, 1, "slack").at(0.5)
+        fast = parsing.loss_augmented(forest, loss, "slack", strategy="bounds", **options)
+        assert fast.value == full.value and fast.tree == full.tree
+        assert isinstance(full.certificate, parsing.TreeCertificate)
+        proof = fast.certificate
+        assert isinstance(proof, parsing.TreeBoundsCertificate) and proof.optimal and proof.parts
+        assert proof.counted[:2] == ("tp", "fp") and len(proof.parts[0].prices) == len(proof.counted)
+        assert "no tree has score" in str(proof) and "all such trees were examined" in str(proof)
+        assert f"over the chart of 7 words, of {readable_count(forest.price.operations)}" in str(proof)
+    wide = parsing.loss_augmented_path(forest, losses.FBeta(truth), 0, 1, "slack", strategy="bounds").at(0.5)
     endless = parsing.loss_augmented_path(forest, losses.FBeta(truth), 0, scaling="slack").at(0.5)
-    assert endless.value == wide.value and endless.certificate.floor == -np.inf < wide.certificate.floor
+    assert endless.value == pytest.approx(wide.value) and "with this tally" in wide.explain()
+    assert isinstance(wide.certificate, parsing.TreeBoundsCertificate)
+    assert isinstance(endless.certificate, parsing.TreeCertificate)
 
 
-def test_prices_leave_more_items_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    uneven = 2 * np.random.default_rng(1).normal(size=(8, 8, 2))
-    forest = Forest(toy().grammar, ["a"] * 7, span_scores=uneven)
+def test_a_limit_tells_what_is_known() -> None:
+    forest = uneven(24)
     loss = losses.FBeta(parsing.k_best(forest, 40)[39].tree)
-    found = {}
-    for dear in (np.inf, 0.0):
-        monkeypatch.setattr(pruning, "_DEAR", dear)
-        found[dear] = parsing.loss_augmented(forest, loss, "slack")
-    plain, priced = found[np.inf], found[0.0]
-    assert priced.value == plain.value and priced.tree == plain.tree
-    assert not any(plain.certificate.prices) and any(priced.certificate.prices)
-    assert priced.certificate.price.items < plain.certificate.price.items
-    assert "after the price of its tally, and no other can reach the value" in priced.explain()
+    best = parsing.loss_augmented(forest, loss, "slack", strategy="full")
+    limit = 1.5 * forest.price.operations
+    for strategy in ("bounds", "auto"):
+        with pytest.raises(tt.BudgetError, match="no tree has a value above") as raised:
+            parsing.loss_augmented(forest, loss, "slack", strategy=strategy, operation_limit=limit)
+        assert raised.value.bound >= best.value >= raised.value.best.value
+        known = raised.value.best
+        assert known.certificate.gap == pytest.approx(raised.value.bound - known.value)
+        assert forest.score(known.tree) == pytest.approx(known.score)
 
 
 def test_folded_losses_cost_no_tally() -> None:
@@ -161,7 +173,7 @@ def test_folded_losses_cost_no_tally() -> None:
     truth = forest.best().tree
     for loss in (losses.Recall(truth), losses.FalsePositives(truth), losses.CrossingBrackets(truth)):
         assert parsing.loss_augmented(forest, loss).certificate.price.tallies == 1
-        bounded = parsing.loss_augmented(forest, loss, where=count("M") <= 1)
+        bounded = parsing.loss_augmented(forest, loss, where=count("M") <= 1, strategy="full")
         assert bounded.certificate.price.tallies == 2 and bounded.tally[-1] <= 1
         assert bounded.certificate.claim == "no tree that satisfies 'count_M <= 1' has a higher value"
         assert bounded.certificate.tally == bounded.tally._asdict()

@@ -7,7 +7,7 @@ by bounds, it is verified. Values that differ only by rounding are equal, and ei
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
 a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches
 of models, and of chains for learning from any prices, in which `"auto"` must give the very labelling of the
-whole table. Lists, trees and chains have no certificate of bounds: their values and scores are compared.
+whole table. Lists and chains have no certificate of bounds: their values and scores are compared.
 
 A problem is a model, a sentence or a batch, and has several questions. What is printed in the end counts them
 by kind and by shape.
@@ -39,7 +39,8 @@ COMPARED = (
     "in full",
     "refused",
     "lists",
-    "trees",
+    "trees by bounds",
+    "trees in full",
     "sentences",
     "in a batch by bounds",
     "in a batch in full",

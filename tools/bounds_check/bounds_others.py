@@ -75,6 +75,7 @@ def forest_of(rng, most):
     length = int(rng.integers(1, most + 1))
     sentence = [some(WORDS) for _ in range(length)]
     own = rng.normal(size=(length + 1, length + 1, len(grammar.binary)))
+    own[rng.random(own.shape) < float(rng.choice([0.0, 0.05]))] = -np.inf
     scores = {} if ties else {"binary_scores": own}
     return parsing.Forest(grammar, " ".join(sentence), **scores)
 
@@ -85,12 +86,25 @@ def check_trees(rng, most, tally):
     labels = [parsing.count(name) for name in ("A", "B", "S")]
     one, two = (labels[int(i)] for i in rng.permutation(3)[:2])
     at, more = int(rng.integers(0, 4)), int(rng.integers(0, 4))
+    size, top = parsing.count(name="size"), parsing.count(max_depth=int(rng.integers(0, 3)), name="top")
     wheres = [one == at, one >= at, one <= at, (one == at) & (two <= more), (one >= at) & (one <= at + 1)]
-    for where in wheres:
+    others = [
+        (one == at) | (two >= more),
+        ~(size == at + more),
+        one - two >= at - 2,
+        2 * size - 3 * one <= at,
+        (top <= at) & (one >= more),
+        (labels[0] <= at) & (labels[1] <= more) & (labels[2] >= 1),
+    ]
+    for where in (*wheres, others[int(rng.integers(len(others)))]):
         wrong = _tree_compared(lambda way, where=where: tt.solve(forest, where=where, strategy=way), tally)
         if wrong:
             return f"trees of {forest.words} with {where}: {wrong}"
-    return _check_tree_loss(rng, forest, wheres[int(rng.integers(5))], tally)
+    for _ in range(3):
+        wrong = _check_tree_loss(rng, forest, wheres[int(rng.integers(5))], tally)
+        if wrong:
+            return wrong
+    return ""
 
 
 def _check_tree_loss(rng, forest, where, tally):
@@ -105,9 +119,7 @@ def _check_tree_loss(rng, forest, where, tally):
     margin, where = float(rng.choice([0.0, 0.3, 1.0, 8.0])), where if rng.random() < 0.5 else None
 
     def ask(way):
-        return parsing.loss_augmented(
-            forest, loss, scaling, margin=margin, where=where, prune=way == "bounds"
-        )
+        return parsing.loss_augmented(forest, loss, scaling, margin=margin, where=where, strategy=way)
 
     wrong = _tree_compared(ask, tally)
     return f"trees of {forest.words}, {loss} {scaling} {margin} with {where}: {wrong}" if wrong else ""
@@ -115,17 +127,29 @@ def _check_tree_loss(rng, forest, where, tally):
 
 def _tree_compared(ask, tally):
     found = {}
-    for way in ("full", "bounds"):
+    for way in ("full", "bounds", "auto"):
         try:
             found[way] = ask(way)
         except tt.InfeasibleError as error:
             found[way] = type(error).__name__
-    tally["trees"] += 1
-    full, bounds = found["full"], found["bounds"]
+    full = found["full"]
+    return _tree_differs(full, found["bounds"], tally) or _tree_differs(full, found["auto"], tally)
+
+
+def _tree_differs(full, bounds, tally):
+    proof = None if isinstance(bounds, str) else bounds.certificate
+    proven = isinstance(proof, parsing.TreeBoundsCertificate)
+    tally["trees by bounds" if proven else "trees in full"] += 1
     if isinstance(full, str) or isinstance(bounds, str):
         return "" if full == bounds else f"{full} and {bounds}"
     if not close(full.value, bounds.value):
         return f"value {bounds.value!r} instead of {full.value!r}"
+    if not proven:
+        return ""
+    try:
+        tt.testing.check_bounds(bounds)
+    except AssertionError as error:
+        return f"certificate: {error}"
     return ""
 
 

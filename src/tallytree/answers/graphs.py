@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from tallytree.answers.distribution import Distribution
 from tallytree.answers.profile import Profile
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.plan import check_size
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction, as_reduction
+from tallytree.running.bounds import ModelSearcher
 from tallytree.running.engine import Engine
 from tallytree.statistics.statistic import Recipe, Statistic
 
@@ -27,5 +31,9 @@ def _query(
     return graph_query(as_reduction(subject, fixed, allowed), statistics, where)
 
 
-GRAPHS = Engine(_query, plan_graph, Profile, Distribution)
+def _searcher(query: Query[Statistic], options: PlanOptions) -> ModelSearcher:
+    return ModelSearcher(query.subject, query.counted, options.order, partial(check_size, options))
+
+
+GRAPHS = Engine(_query, plan_graph, Profile, Distribution, _searcher)
 """Queries about models, and about the models behind reductions."""

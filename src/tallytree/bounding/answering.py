@@ -9,6 +9,7 @@ from typing import Any
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
 from tallytree.bounding.strategy import bounded, first_work, known_so_far, work_limit
+from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
@@ -26,26 +27,31 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     """
     if ask is None or options.strategy == "full":
         return _in_full(query, options, ask)
-    own = engine_of(query.subject).search
-    table: TallyTable[Any] | None = None if own is None else own(query, ask(), options)
-    if table is not None:
-        return table
     most_work = first_work(query, options, ask(), WORTH_TRYING)
     found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
         return found
-    limited = options.strategy != "auto" and most_work == work_limit(options) < inf
+    limited = options.strategy != "auto" and most_work == work_limit(query.subject, options) < inf
     if found is not None and found.ended and limited:
-        raise known_so_far(None, found, found.best_known(ask()))
+        raise known_so_far(None, found, found.best_known(ask()), noun=found.noun)
     try:
-        return _in_full(query, options, ask)
+        return _in_full(query, options, ask, found)
     except BudgetError as error:
         return _within_limits(query, ask(), options, error)
 
 
-def _in_full(query: Query[Any], options: Options, ask: Ask | None) -> TallyTable[Any]:
+def _in_full(
+    query: Query[Any], options: Options, ask: Ask | None, known: BoundedTable | None = None
+) -> TallyTable[Any]:
+    """Compute the full table; where its plan shows that it takes long, first search on from what is known."""
     engine = engine_of(query.subject)
     plan = engine.plan(query, options.plan)
+    if ask is not None and options.strategy == "auto" and engine.trial is not None:
+        work = min(engine.trial(query, options.plan, plan), work_limit(query.subject, options))
+        question = ask() if known is None else known.continued(ask())
+        found = bounded(query, question, options, work) if work and question.objective is None else None
+        if found is not None and found.finished:
+            return found
     if options.operation_limit is not None:
         each = 0.0 if ask is None else ask().row_operations
         check_operations(plan, options.operation_limit, each)
@@ -72,9 +78,9 @@ def _within_limits(
     query: Query[Any], question: Question, options: Options, error: BudgetError
 ) -> TallyTable[Any]:
     """Answer a question by bounds if its tables exceed the limits, or report what is known."""
-    found = bounded(query, question, options, work_limit(options))
+    found = bounded(query, question, options, work_limit(query.subject, options))
     if found is None:
         raise error
     if found.finished:
         return found
-    raise known_so_far(error, found, found.best_known(question)) from None
+    raise known_so_far(error, found, found.best_known(question), noun=found.noun) from None

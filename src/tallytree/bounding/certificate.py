@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tallytree.answers.certificate import AnyCertificate, Evidence, Proof
-from tallytree.bounding.question import Question, uncapped
+from tallytree.bounding.question import Question
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_count
@@ -91,7 +91,7 @@ class BoundsEvidence(Evidence):
         order: Order | None = None,
     ) -> None:
         self.order = order
-        self.query, self.statistics, self.names = query, uncapped(query), names
+        self.query, self.statistics, self.names = query, query.counted, names
         self.parts, self.passes = parts, passes
         question, box = asked
         self.question, self.box, self.value = question, box._replace(losses=None), value
@@ -155,6 +155,9 @@ class BoundsCertificate(AnyCertificate):
         The cost of a pass and of the full table.
     """
 
+    noun: ClassVar[str] = "labelling"
+    evaluated: ClassVar[str] = "evaluated again on the model"
+
     counted: tuple[str, ...]
     parts: tuple[Part, ...]
     passes: tuple[tuple[tuple[float, ...], float], ...]
@@ -166,7 +169,7 @@ class BoundsCertificate(AnyCertificate):
         return sum(part.cells for part in self.parts)
 
     def __str__(self) -> str:
-        lines = [*self.attained("evaluated again on the model", "search's")]
+        lines = [*self.attained(self.evaluated, "search's")]
         for part in self.parts[:3]:
             lines += self._argument(part)
         if len(self.parts) > 3:
@@ -175,12 +178,15 @@ class BoundsCertificate(AnyCertificate):
             f"  tallies outside cannot be as good: their scores are bounded by {len(self.passes)} plain pass"
             f"{'' if len(self.passes) == 1 else 'es'}"
         )
-        if self.price is not None:
-            lines.append(
-                f"  of {readable_count(self.price.pass_operations)} operations each; a full table takes "
-                f"about {readable_count(self.price.table_operations)}"
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [self._costs()])])
+
+    def _costs(self) -> str:
+        if self.price is None:
+            return ""
+        return (
+            f"  of {readable_count(self.price.pass_operations)} operations each; a full table takes "
+            f"about {readable_count(self.price.table_operations)}"
+        )
 
     def _argument(self, part: Part) -> list[str]:
         paid = " ".join(
@@ -188,9 +194,9 @@ class BoundsCertificate(AnyCertificate):
             for price, name in zip(part.prices, self.counted, strict=True)
         )
         return [
-            f"  no labelling has score {paid} above {part.most:.10g} (a plain pass);",
+            f"  no {self.noun} has score {paid} above {part.most:.10g} (a plain pass);",
             f"  with {part.box(self.counted)}, one that is as good as this one is at most "
             f"{max(part.budget, 0.0):.6g}",
-            f"  below that, and all such labellings were examined: {counted(part.cells, 'cell')} of the "
+            f"  below that, and all such {self.noun}s were examined: {counted(part.cells, 'cell')} of the "
             "tables",
         ]

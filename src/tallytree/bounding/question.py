@@ -20,7 +20,7 @@ from tallytree.bounding.alternatives import boxes
 from tallytree.bounding.objectives import Tallies, evaluation_work
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import MOST_STATISTICS, SHARE, SearchPrice
+from tallytree.planning.search_price import SHARE, SearchPrice
 from tallytree.running.bounds import Wanted
 from tallytree.statistics.statistic import Statistic
 
@@ -32,6 +32,7 @@ _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
 _SEARCHES = 8  # usual maximum for the best value of a function
 
 Line = tuple[float, tuple[float, ...]]
+Ends = Sequence[tuple[int, int]]
 
 
 class Question(NamedTuple):
@@ -50,6 +51,8 @@ class Question(NamedTuple):
         The same as a quotient of linear functions.
     start : labelling, optional
         A known labelling, such as the truth.
+    prices : float array, optional
+        The prices to start from.
     objective : callable, optional
         ``H(score, *tallies)``, instead of the above.
     row_operations : float
@@ -62,17 +65,19 @@ class Question(NamedTuple):
     loss: Callable[..., NDArray[np.float64]] | None = None
     quotient: tuple[Line, Line] | None = None
     start: NDArray[np.int64] | None = None
+    prices: NDArray[np.float64] | None = None
     objective: Objective | None = None
     row_operations: float = 0.0
 
     def wanted(
-        self, query: Query[Statistic], room: float = inf
-    ) -> tuple[tuple[Statistic, ...], Wanted] | None:
+        self, query: Query[Any], room: float = inf, ends: Ends | None = None
+    ) -> tuple[tuple[Any, ...], Wanted] | None:
         """Return the statistics to count, uncapped, and what is wanted; None if bounds cannot answer it.
 
-        A table over the box must fit into this many bytes.
+        A table over the box must fit into this many bytes. `ends`: the range of each counted statistic, if
+        the statistics do not know it.
         """
-        known = self._hull(query)
+        known = self._hull(query, ends)
         if known is None:
             return None
         windowed, (counted, asked) = query.windowed, known
@@ -88,10 +93,10 @@ class Question(NamedTuple):
         return counted, asked._replace(losses=self._table(asked, query))
 
     def alternatives(
-        self, query: Query[Statistic]
-    ) -> tuple[tuple[Statistic, ...], Wanted, list[Wanted]] | None:
+        self, query: Query[Any], ends: Ends | None = None
+    ) -> tuple[tuple[Any, ...], Wanted, list[Wanted]] | None:
         """Return the same if the constraint allows several boxes: the hull of them, and each box."""
-        known = self._hull(query) if self.objective is None and not query.windowed else None
+        known = self._hull(query, ends) if self.objective is None and not query.windowed else None
         if known is None or query.remaining is None:
             return None
         counted, hull = known
@@ -103,14 +108,11 @@ class Question(NamedTuple):
         left = boxes(query.remaining, query.carried, hull)
         return (counted, hull, left) if left else None
 
-    def _hull(self, query: Query[Statistic]) -> tuple[tuple[Statistic, ...], Wanted] | None:
+    def _hull(self, query: Query[Any], ends: Ends | None) -> tuple[tuple[Any, ...], Wanted] | None:
         """Return the statistics to count, and the box that the window leaves of their ranges."""
-        if not 0 < len(query.carried) <= MOST_STATISTICS or not len(query.subject):
-            return None
-        counted = uncapped(query)
-        low, high = _box(counted, query)
+        low, high = _box(ends or [s.extent for s in query.counted], query)
         asked = Wanted(low, high, self.scaling, self.margin, self.truth_score)
-        return (counted, asked) if asked.tallies else None
+        return (query.counted, asked) if asked.tallies else None
 
     def _straight(
         self, asked: Wanted, query: Query[Statistic]
@@ -175,11 +177,6 @@ class Question(NamedTuple):
         )
 
 
-def uncapped(query: Query[Statistic]) -> tuple[Statistic, ...]:
-    """Return what the messages carry, without caps: prices are for these."""
-    return tuple(s if s.cap is None else s.capped(None) for s in query.carried)
-
-
 def all_tallies(asked: Wanted, query: Query[Statistic]) -> Tallies:
     """Return all tallies of a box, as objectives see them."""
     return as_seen(tallies_of(asked), query)
@@ -202,14 +199,13 @@ def as_seen(sums: NDArray[np.int64], query: Query[Statistic]) -> Tallies:
     return Tallies(sums, seen, allowed)
 
 
-def _box(counted: Sequence[Statistic], query: Query[Statistic]) -> tuple[list[int], list[int]]:
+def _box(ends: Ends, query: Query[Any]) -> tuple[list[int], list[int]]:
     """Return the range of each statistic, cut to the window; a range that ends at a cap is open.
 
     A window that starts above the cap is empty, whatever the uncapped sum is.
     """
     low, high = [], []
-    for number, (statistic, carried) in enumerate(zip(counted, query.carried, strict=True)):
-        least, most = statistic.extent
+    for number, ((least, most), carried) in enumerate(zip(ends, query.carried, strict=True)):
         above, below = query.window.get(number, (None, None))
         beyond = carried.cap is not None and above is not None and above > carried.cap
         low.append(most + 1 if beyond else least if above is None else max(least, above))

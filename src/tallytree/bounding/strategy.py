@@ -28,8 +28,9 @@ from tallytree.model.model import Model
 from tallytree.planning.options import Options
 from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import SLOWER, SearchPrice, search_price
-from tallytree.running.bounds import Found, Wanted, search
+from tallytree.planning.search_price import MOST_STATISTICS, SLOWER, SearchPrice, search_price
+from tallytree.running.bounds import Found, Searcher, Wanted
+from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
 _TIMES, _LEAST = 2, 1e7
@@ -66,19 +67,23 @@ def first_work(query: Query[Any], options: Options, question: Question, least: f
 
     Also 0 with ``strategy="auto"`` if the table takes fewer than `least` operations.
     """
-    limit, function = work_limit(options), question.objective is not None
+    limit, function = work_limit(query.subject, options), question.objective is not None
     if options.strategy != "auto":
         price = price_of(query, options) if function else None
         return limit if price is None else min(max(_LEAST, price.work(_TIMES)), limit)
+    trial = engine_of(query.subject).trial
+    if trial is not None:
+        return 0.0 if function else min(trial(query, options.plan), limit)
     price = price_of(query, options, least)
     if price is None or price.table_operations < question.least_table(query, price):
         return 0.0
     return min(price.allowance, limit)
 
 
-def work_limit(options: Options) -> float:
+def work_limit(subject: Any, options: Options) -> float:
     """Return how much work a search may take in total."""
-    return inf if options.operation_limit is None else options.operation_limit / SLOWER
+    slower = SLOWER if isinstance(subject, Model) else 1  # a pass over a chart goes over long rows
+    return inf if options.operation_limit is None else options.operation_limit / slower
 
 
 def bounded(
@@ -89,18 +94,31 @@ def bounded(
     If the search reached a limit of work or memory, the table holds what is known. If it proves that no
     labelling satisfies the constraint, this is an error.
     """
-    plain = options.run.backend == "native" and options.plan.precision == "double"
+    if not _supported(query, question, options):
+        return None
     room = options.plan.limit - options.plan.beside
-    asked = question.wanted(query, room) if plain and isinstance(query.subject, Model) else None
+    ask = _Asking(engine_of(query.subject).search(query, options.plan), options, most_work)
+    asked = question.wanted(query, room, ask.searcher.ends)
     if asked is None:
-        several = question.alternatives(query) if plain and isinstance(query.subject, Model) else None
-        return None if several is None else _by_boxes(query, question, *several, options, most_work)
+        several = question.alternatives(query, ask.searcher.ends)
+        return None if several is None else _by_boxes(query, question, *several, ask)
     counted, wanted = asked
-    ask = _Asking(query.subject, counted, options, most_work)
     if question.objective is not None:
         return _by_function(query, counted, (question, wanted), ask)
-    found = ask(wanted, [] if question.start is None else [question.start], None)
+    found = ask(wanted, _starts(question), question.prices)
     return None if found is None else _table(query, counted, found, (question, wanted), options)
+
+
+def _supported(query: Query[Any], question: Question, options: Options) -> bool:
+    """Whether there is a search for a question."""
+    if options.run.backend != "native" or options.plan.precision != "double" or not len(query.subject):
+        return False
+    known = question.objective is None or isinstance(query.subject, Model)
+    return known and 0 < len(query.carried) <= MOST_STATISTICS
+
+
+def _starts(question: Question) -> list[NDArray[np.int64]]:
+    return [] if question.start is None else [question.start]
 
 
 def _table(
@@ -110,9 +128,10 @@ def _table(
     asked: tuple[Question, Wanted],
     options: Options,
 ) -> BoundedTable:
+    kind: type[BoundedTable] = engine_of(query.subject).bounded or BoundedTable
     if found.impossible and query.constraint is not None:
-        raise unsatisfiable(query, options.plan)
-    return BoundedTable(query, counted, found, asked, options.plan.order)
+        raise unsatisfiable(query, options.plan, kind.noun)
+    return kind(query, counted, found, asked, options.plan.order)
 
 
 def _by_boxes(
@@ -121,42 +140,28 @@ def _by_boxes(
     counted: tuple[Statistic, ...],
     hull: Wanted,
     boxes: Sequence[Wanted],
-    options: Options,
-    most_work: float,
+    ask: _Asking,
 ) -> BoundedTable | None:
     """Search each of the boxes that a constraint allows."""
-    ask = _Asking(query.subject, counted, options, most_work)
-    starts = [] if question.start is None else [question.start]
-    found = [one for one in (ask(box, starts, None) for box in boxes) if one is not None]
+    each = (ask(box, _starts(question), question.prices) for box in boxes)
+    found = [one for one in each if one is not None]
     if not found or len(found) < len(boxes):
         return None
-    return _table(query, counted, Several(found), (question, hull), options)
+    return _table(query, counted, Several(found), (question, hull), ask.options)
 
 
 class _Asking:
-    """Searches about one model, which share a limit."""
+    """Searches about one model or sentence, which share a limit."""
 
-    def __init__(
-        self, model: Model, counted: tuple[Statistic, ...], options: Options, most_work: float
-    ) -> None:
-        self.model, self.counted, self.options, self.left = model, counted, options, most_work
+    def __init__(self, searcher: Searcher, options: Options, most_work: float) -> None:
+        self.searcher, self.options, self.left = searcher, options, most_work
         self.all: list[Found] = []
 
     def __call__(
         self, wanted: Wanted, starts: list[NDArray[np.int64]], prices: NDArray[np.float64] | None
     ) -> Found | None:
         plan = self.options.plan
-        found = search(
-            self.model,
-            self.counted,
-            wanted,
-            order=plan.order,
-            check=partial(check_size, plan),
-            starts=starts,
-            prices=prices,
-            most_work=self.left,
-            memory_limit=plan.limit - plan.beside,
-        )
+        found = self.searcher(wanted, starts, prices, self.left, plan.limit - plan.beside)
         if found is not None:
             self.left -= found.work
             self.all.append(found)
@@ -171,7 +176,8 @@ def _by_function(
     assert question.objective is not None
     names = tuple(s.name for s in query.read)
     whole, auto = ask.left, ask.options.strategy == "auto"
-    most = whole if auto and whole < work_limit(ask.options) else inf
+    limit = work_limit(query.subject, ask.options)
+    most = whole if auto and whole < limit else inf
     search = ObjectiveSearch(
         question.objective, names, wanted, all_tallies(wanted, query), query.subject, most
     )
@@ -181,7 +187,7 @@ def _by_function(
         return ask(*asked)
 
     found = search.run(with_evaluations if auto else ask)
-    if found is None or (not found.finished and whole < work_limit(ask.options)):
+    if found is None or (not found.finished and whole < limit):
         return None  # the full table follows, so that what is known so far is not needed
     bound = search.value if found.finished else search.bound(found)
     passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
@@ -194,13 +200,14 @@ def known_so_far(
     found: Known,
     best: Solution | None = None,
     remedy: str = "Raise operation_limit= or memory_limit=",
+    noun: str = "labelling",
 ) -> BudgetError:
     """Report what an unfinished search by bounds knows if no full table fits in memory."""
     if found.value == float("-inf"):
-        known = f"no labelling has a value above {found.bound:.10g}, and no allowed labelling was found"
+        known = f"no {noun} has a value above {found.bound:.10g}, and no allowed {noun} was found"
     else:
         known = (
-            f"no labelling has a value above {found.bound:.10g}, and one of value {found.value:.10g} was "
+            f"no {noun} has a value above {found.bound:.10g}, and one of value {found.value:.10g} was "
             f"found: a gap of {found.bound - found.value:.4g}"
         )
     if error is None:

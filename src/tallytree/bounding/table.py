@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.ranking import Ranked
-from tallytree.answers.solution import Certifier, Decoded, Solution, kept_bytes
+from tallytree.answers.solution import Certifier, Decoded, kept_bytes
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.alternatives import Several
 from tallytree.bounding.certificate import BoundsEvidence, Part
@@ -28,7 +28,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Statistic
 
 
-class BoundedTable(TallyTable[Solution]):
+class BoundedTable(TallyTable[Any]):
     """The remaining tallies for one question."""
 
     _none_left = "no labelling is left"
@@ -71,7 +71,15 @@ class BoundedTable(TallyTable[Solution]):
         self.bound, self.value, self.passes = bound, value, tuple(passes)
         return self
 
-    def best_known(self, question: Question) -> Solution | None:
+    def continued(self, question: Question) -> Question:
+        """Return the question that starts from what an unfinished search has found."""
+        prices = np.array(self.passes[-1][0]) if self.passes else None
+        if not len(self):
+            return question._replace(prices=prices)
+        best = self._cells[int(self._values(question).argmax())]
+        return question._replace(start=self.found.labelling(int(best)), prices=prices)
+
+    def best_known(self, question: Question) -> Any:
         """Return the best labelling that an unfinished search has found, with its gap."""
         if self.value == -np.inf or not len(self):
             return None
@@ -106,15 +114,15 @@ class BoundedTable(TallyTable[Solution]):
     def _search(self, rows: NDArray[np.int64], budget: Budget) -> Iterator[Ranked]:
         raise ModelError("a search by bounds has a single answer; use profile instead")
 
-    def _kept_bytes(self, answer: Solution) -> int:
+    def _kept_bytes(self, answer: Any) -> int:
         return kept_bytes(answer.assignment.nbytes, len(answer.tally))
 
-    def _decoded(self, row: int) -> NDArray[np.int64]:
+    def _decoded(self, row: int) -> Any:
         return self.found.labelling(int(self._cells[row]))
 
     def _certified(
         self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
-    ) -> Solution:
+    ) -> Any:
         self._check_allowed(row)
         found = Decoded(decoded, score, self.tallies[row].tolist(), value)
         return Certifier(self.query, self.evidence)(found, claim)

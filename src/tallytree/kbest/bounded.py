@@ -18,6 +18,7 @@ from tallytree.bounding import Question, bounded, check_operations, price_of
 from tallytree.bounding.states import Ends, PrunedEvidence, regrets, without_states
 from tallytree.bounding.strategy import first_work
 from tallytree.errors import BudgetError
+from tallytree.model.model import Model
 from tallytree.planning.options import Options
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query
@@ -28,7 +29,7 @@ _WORTH_TRYING = 1e8  # operations of a full table, about 50 ms
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:
     """Return the best labellings, in order; None if this is not cheaper or not supported."""
-    if options.strategy == "full" or not count:
+    if options.strategy == "full" or not count or not isinstance(query.subject, Model):
         return None
     if options.strategy == "bounds" and price_of(query, options) is None:
         return None

@@ -225,8 +225,7 @@ def loss_augmented(
     where, fixed, allowed
         As for :func:`solve`.
     prune : bool
-        Whether charts leave out items whose trees all score too low to be optimal. It only changes the
-        cost, not the result.
+        If False, the same as ``strategy="full"``. It only changes the cost, not the result.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``threads``, as for :func:`profile`; ``strategy`` and
         ``operation_limit``, as for :func:`solve`. Losses of sentences are solved by bounds, unless
@@ -252,7 +251,7 @@ def loss_augmented(
     >>> found.labels.tolist(), found.loss, found.value
     (['B', 'B', 'B'], 0.5, 2.0)
     """
-    chosen = read_options(options, "loss_augmented", single=False, one=True)
+    chosen = _chosen(read_options(options, "loss_augmented", single=False, one=True), prune)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     checked_scaling(scaling, query.loss)
     at = checked_margin(margin)
@@ -261,7 +260,11 @@ def loss_augmented(
         return found
     if scaling == "margin" and query.line is not None:
         return query.folded_best(at, chosen)
-    return LossProfile.of(query, chosen, scaling, [at] if prune else None).best(scaling, at)
+    return LossProfile.of(query, chosen, scaling, [at]).best(scaling, at)
+
+
+def _chosen(options: Options, prune: bool) -> Options:
+    return options if prune else options._replace(strategy="full")
 
 
 @overload
@@ -319,10 +322,10 @@ def loss_augmented_path(
     >>> path.at(3.0).assignment
     array([0, 0, 1])
     """
-    chosen = read_options(options, "loss_augmented_path", single=False, one=True)
+    chosen = _chosen(read_options(options, "loss_augmented_path", single=False, one=True), prune)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     margins = checked_range(low, high)
     checked_scaling(scaling, query.loss)
     if (path := searched_path(query, scaling, *margins, chosen)) is not None:
         return path
-    return LossProfile.of(query, chosen, scaling, margins if prune else None).path(low, high, scaling)
+    return LossProfile.of(query, chosen, scaling).path(low, high, scaling)

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tallytree.answers.certificate import SAME_TALLY
-from tallytree.bounding import bounded
+from tallytree.bounding import BoundedTable, bounded
 from tallytree.bounding.strategy import first_work
 from tallytree.losses.path import MarginPath
-from tallytree.losses.query import GraphLossQuery, LossQuery
+from tallytree.losses.query import LossQuery
 from tallytree.losses.scaling import Scaling, scaled
-from tallytree.losses.solution import AugmentedSolution
-from tallytree.model.rounding import rounding
 from tallytree.planning.options import Options
 from tallytree.solving import best_of
 
@@ -30,7 +28,7 @@ _MOST_SEARCHES = 32
 class _Line(NamedTuple):
     loss: float
     constant: float
-    found: AugmentedSolution
+    found: Any
 
     def at(self, margin: float) -> float:
         return self.loss * margin + self.constant
@@ -43,21 +41,25 @@ class _GaveUpError(Exception):
 class _PathSearch:
     """Searches at single margins, with a counter."""
 
-    def __init__(self, query: GraphLossQuery, scaling: Scaling, options: Options) -> None:
+    def __init__(self, query: LossQuery[Any], scaling: Scaling, options: Options) -> None:
         self.query, self.scaling, self.options = query, scaling, options
         auto = options.strategy == "auto"
         self._work = first_work(query.query, options, query.question(scaling, 1.0))
         self._left = _MOST_SEARCHES if auto else inf
+        self._known: BoundedTable | None = None
 
     def line(self, margin: float) -> _Line:
         """Return the best line at a margin."""
         self._left -= 1
         if self._work <= 0 or self._left < 0:
             raise _GaveUpError
-        query = self.query
-        table = bounded(query.query, query.question(self.scaling, margin), self.options, self._work)
+        query, question = self.query, self.query.question(self.scaling, margin)
+        if self._known is not None:
+            question = self._known.continued(question)
+        table = bounded(query.query, question, self.options, self._work)
         if table is None or not table.finished:
             raise _GaveUpError
+        self._known = table
         if self.options.operation_limit is not None:
             self._work -= table.found.work
         best = best_of(table, query.objective(self.scaling, margin))
@@ -85,14 +87,14 @@ class _PathSearch:
 
     def _rounding(self, line: _Line, margin: float) -> float:
         """Return the tolerance for being above a crossing."""
-        return 8 * max(line.loss, 1.0) * rounding(self.query.model.blocks) + 1e-12 * abs(line.at(margin))
+        return 8 * max(line.loss, 1.0) * self.query.rounding + 1e-12 * abs(line.at(margin))
 
 
 def searched_path(
     query: LossQuery[Any], scaling: Scaling, low: float, high: float, options: Options
-) -> MarginPath[AugmentedSolution] | None:
+) -> MarginPath[Any] | None:
     """Return the path by bounds; None if that is not supported, or if a full table is cheaper."""
-    if options.strategy == "full" or high == inf or not isinstance(query, GraphLossQuery):
+    if options.strategy == "full" or high == inf:
         return None
     try:
         lines = _PathSearch(query, scaling, options).lines(low, high)
@@ -102,8 +104,6 @@ def searched_path(
     return MarginPath(losses, constants, low, high, partial(_at_margin, query, scaling, lines))
 
 
-def _at_margin(
-    query: GraphLossQuery, scaling: Scaling, lines: list[_Line], line: int, margin: float
-) -> AugmentedSolution:
+def _at_margin(query: LossQuery[Any], scaling: Scaling, lines: list[_Line], line: int, margin: float) -> Any:
     """Return the labelling of a line; a proof at another margin holds for its tally."""
     return query.augmented(lines[line].found.claiming(SAME_TALLY), scaling, margin)

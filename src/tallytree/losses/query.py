@@ -33,6 +33,7 @@ from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
+from tallytree.model.rounding import rounding
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.folding import folded
@@ -71,6 +72,15 @@ class LossQuery(ABC, Generic[Augmented]):
     @abstractmethod
     def augmented(self, answer: Any, scaling: Scaling, margin: float) -> Augmented:
         """Attach the loss to an answer of the query, certified by definition."""
+
+    @abstractmethod
+    def question(self, scaling: Scaling, margin: float) -> Question:
+        """Ask for the optimum at one margin."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """The largest difference that rounding can cause between two sums of the same scores."""
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> Augmented | None:
         """Answer by a search that needs no table, if the loss supports it."""
@@ -170,6 +180,11 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
     def question(self, scaling: Scaling, margin: float) -> Question:
         """Ask for the optimum at one margin, starting from the truth."""
         return Question(scaling, margin, self.truth_score, self.loss.value, quotient(self.loss), self.start)
+
+    @property
+    def rounding(self) -> float:
+        """The largest difference that rounding can cause between two sums of the same scores."""
+        return rounding(self.model.blocks)
 
     def searched(self, scaling: Scaling, margin: float, options: Options) -> AugmentedSolution | None:
         """Search for the best sentence; a long search falls back to a table, if possible."""

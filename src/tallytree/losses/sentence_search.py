@@ -74,7 +74,7 @@ class SentenceSearch(NamedTuple):
         tables = chain_tables(self.model) if plain and measured is not None and len(self.model) else None
         if tables is None or measured is None or not measured.searchable(len(self.model)):
             return None
-        most = min(limit / _BYTES, work_limit(options) / _WORK)
+        most = min(limit / _BYTES, work_limit(self.model, options) / _WORK)
         cells = most if everything else min(most, _TRIED)
         allowed = self.model.score(self.truth) > -np.inf
         starts = (self.truth,) if allowed else ()

@@ -5,6 +5,7 @@ from tallytree.kbest import k_best
 from tallytree.kbest import ranked as iter_best
 from tallytree.losses.augmented import loss_augmented, loss_augmented_path
 from tallytree.parsing.binarise import binarise, labels_of, unbinarise
+from tallytree.parsing.bounded import TreeBoundsCertificate
 from tallytree.parsing.counts import count, crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.expected import Expectations
@@ -42,6 +43,7 @@ __all__ = [
     "Parse",
     "TaggedWords",
     "Tree",
+    "TreeBoundsCertificate",
     "TreeCertificate",
     "TreeDistribution",
     "TreePlan",

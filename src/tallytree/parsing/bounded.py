@@ -1,153 +1,156 @@
-"""The best tree under a constraint, without items that no such tree can have.
+"""The best tree by bounds: the chart of a sentence for the general search, and what it leaves.
 
-With prices ``c`` subtracted for what a tree counts, and ``A`` the best score then, a tree of regret r with a
-tally in the window scores at most ``A - r + max c·l``. Items that only occur with a large regret are dropped;
-the best tree of the remaining chart bounds the regret, and if that is larger than assumed, the chart is
-built once more with the right floor. Prices are chosen to make ``A + max c·l`` small.
+A pass of the search is a plain chart with prices in its scores; see :mod:`tallytree.bounding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tallytree.bounding.answering import check_operations
-from tallytree.bounding.question import Question
-from tallytree.errors import BudgetError, InfeasibleError
-from tallytree.model.rounding import rounding_bound
-from tallytree.parsing.plan import TreePlan, plan_trees
-from tallytree.parsing.profile import TreeProfile
-from tallytree.parsing.pruning import ChartPlans
+from tallytree.answers.certificate import Claim
+from tallytree.bounding.certificate import BoundsCertificate, BoundsEvidence
+from tallytree.bounding.table import BoundedTable
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.items import ChartShape
+from tallytree.parsing.parse import ChartPrice, Parse
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import Derivation, certify_derivation, derivation, kept_bytes
 from tallytree.parsing.statistics import TreeStatistic
-from tallytree.planning.options import Options
+from tallytree.planning.budget import readable_count
+from tallytree.planning.charts import ChartLayout
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.query import Query
+from tallytree.running.chart_bounds import ChartSearcher, steps_of
+from tallytree.running.charts import Scores
+from tallytree.values import counted
 
-_DEAR = 50  # from this many times the operations of a plain chart on, the passes here pay off
-_GOLDEN = 0.6180339887498949
-_EVALUATIONS, _ROUNDS = 24, 2
+# Measured in plain passes:
+_PLANNING = 5  # what it takes to find the items of a full chart, at least
+_TABLE = (1.5, 0.4)  # what an operation of a full chart takes, with one statistic and with several, at least
+_FEWEST = 6  # a search with fewer is not worth beginning after planning
+_SHARE = 1 / 2  # of the time of a full chart that searches may take before
 
-Floats = NDArray[np.float64]
-Price = tuple[float, float]
-"""The bound at a price, and the price."""
-
-
-def searched_trees(query: Query[TreeStatistic], question: Question, options: Options) -> TreeProfile | None:
-    """Return a profile that contains the best tree; None if the full chart should be built."""
-    asked = question.objective is None and question.scaling == "none" and query.constraint is not None
-    if not asked or options.run.backend != "native" or not _priced(query):
-        return None
-    if options.strategy == "auto":
-        try:
-            plan: TreePlan = plan_trees(query, options.plan)
-        except BudgetError:
-            return _Search(query, options).run()
-        if plan.operations <= _DEAR * query.subject.price.operations:
-            check_operations(plan, options.operation_limit)
-            return TreeProfile(query, plan, options.run)
-    return _Search(query, options).run()
+_BANDS = 1e5  # work of small bands
+_SHORT, _LONG, _SYMBOLS = 12, 25, 1000  # words of short and long sentences; symbols of large grammars
 
 
-def _priced(query: Query[TreeStatistic]) -> list[int]:
-    """Return the statistics that can have a price: uncapped ones with a window."""
-    return [p for p in query.window if query.carried[p].cap is None]
+def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
+    """Prepare a search for trees.
+
+    Raises BudgetError if a plain chart exceeds the memory limit.
+    """
+    forest: Forest = query.subject
+    shape = ChartShape.of(forest.grammar, len(forest), query.counted)
+    layout = ChartLayout.plain(shape.compiled.rules, shape.words, options.limit)
+    return ChartSearcher(layout, shape.compiled.levelled(forest.scores), shape.in_users_order(shape.shifts))
 
 
-class _Search:
-    def __init__(self, query: Query[TreeStatistic], options: Options) -> None:
-        self.query, self.options = query, options
-        self.plans = ChartPlans.of(query, options.plan)
-        self.prices = np.zeros(len(query.carried))
+def trial_work(query: Query[TreeStatistic], options: PlanOptions, plan: TreePlan | None = None) -> float:
+    """Return how much work a search may take before the full chart is planned; given a plan, before it runs.
 
-    def run(self) -> TreeProfile | None:
-        """Find prices, then a floor that leaves the best tree and little else."""
-        if not np.isfinite(self._most(self.prices)):
-            return None
-        for _ in range(_ROUNDS if len(_priced(self.query)) > 1 else 1):
-            for p in _priced(self.query):
-                self.prices[p] = self._best_price(p)
-        plans = self.plans.at_prices(tuple(self.prices.tolist()))
-        best = plans.marginals.best
-        gaps = np.sort((best.max() - best[best > -np.inf]).reshape(-1))
-        budget, room = float(gaps[min(len(gaps) - 1, 3 * len(self.query.subject) + 200)]), self._room(best)
-        for _ in range(40):
-            floor = float(best.max()) - budget - room
-            found, needed = self._above(plans, floor)
-            if needed >= floor or budget >= gaps[-1]:
-                return found
-            budget = float(best.max()) - needed if np.isfinite(needed) else 4 * budget + 1e-6
-        return None
-
-    def _above(self, plans: ChartPlans, floor: float) -> tuple[TreeProfile, float]:
-        """Return the profile of the chart above a floor, and the floor that its best tree implies."""
-        plan = plans.above(floor)
-        check_operations(plan, self.options.operation_limit)
-        found = TreeProfile(self.query, plan, self.options.run)
-        try:
-            _, score = found.best_row()
-        except InfeasibleError:
-            return found, -np.inf
-        return found, score - self._ceiling(self.prices) - self._room(plans.marginals.best)
-
-    def _most(self, prices: Floats) -> float:
-        """Return an upper bound on the score of a tree with a tally in the window: ``A + max c·l``."""
-        best = self.plans.at_prices(tuple(prices.tolist())).marginals.best
-        return float(best.max()) + self._ceiling(prices)
-
-    def _ceiling(self, prices: Floats) -> float:
-        """Return ``max c·l`` over the window."""
-        ends = (self._end(p, price > 0) * price for p, price in enumerate(prices.tolist()) if price)
-        return float(sum(ends))
-
-    def _end(self, p: int, above: bool) -> float:
-        low, high = self.query.window[p]
-        end = high if above else low
-        return (np.inf if above else -np.inf) if end is None else float(end)
-
-    def _best_price(self, p: int) -> float:
-        """Find the best price of one statistic, the others being fixed: the bound is convex in it."""
-        low, high = self.query.window[p]
-        scale = _scale(self.query.subject.scores)
-
-        def bound(price: float) -> float:
-            changed = self.prices.copy()
-            changed[p] = price
-            return self._most(changed)
-
-        return _least(bound, 0.0 if low is None else -scale, 0.0 if high is None else scale)
-
-    def _room(self, best: Floats) -> float:
-        """Return a bound on the rounding difference between sums of the same scores."""
-        words = len(self.query.subject)
-        size = float(np.abs(best[np.isfinite(best)]).max(initial=0.0)) + abs(self._ceiling(self.prices))
-        scale = _scale(self.query.subject.scores) * (8 * words + 1)
-        return float(rounding_bound(8 * words, 1 + size + scale))
+    Most searches make fewer passes than it takes to find the items of a full chart. But the chart of a short
+    sentence, or with a large grammar, whose symbols are rare, may take little besides, and a constraint may
+    take many passes: then the chart is planned first.
+    """
+    forest, several = query.subject, len(query.carried) > 1
+    operations = forest.price.operations * max((s.levels for s in query.carried), default=1)
+    words, rare = len(forest), len(forest.grammar.symbols) > _SYMBOLS
+    if query.constraint is None:
+        first = 6 + words / 5
+    elif words < _SHORT or (words < _LONG and rare):
+        first = 0.0
+    else:
+        first = min(7.0 if rare else 12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
+    if plan is None:
+        return float(first and first * operations + _BANDS)
+    whole = _PLANNING + _TABLE[several] * plan.operations / operations
+    passes = _SHARE * whole - first
+    return float(passes * operations + _BANDS) if passes >= _FEWEST else 0.0
 
 
-def _scale(scores: Any) -> float:
-    """Return the largest magnitude of the score of a rule, a word or a chain."""
-    arrays = (scores.words, scores.rules, scores.chains)
-    return max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeBoundsCertificate(BoundsCertificate):
+    """Why a tree is optimal, by prices and a budget; print it to read it.
+
+    Attributes
+    ----------
+    optimal, claim, score, promised, allowance, tally
+        As for :class:`tallytree.Certificate`.
+    counted, parts, passes
+        As for a labelling that was found by bounds.
+    chart : ChartPrice
+        The cost of each pass.
+    evidence : BoundsEvidence or None
+        What was proven about which question, for :func:`tallytree.testing.check_bounds`; not pickled.
+    """
+
+    noun: ClassVar[str] = "tree"
+    evaluated: ClassVar[str] = "added up again from its rules and words"
+
+    chart: ChartPrice
+    evidence: BoundsEvidence | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, ({f.name: getattr(self, f.name) for f in fields(self) if f.name != "evidence"},)
+
+    def _costs(self) -> str:
+        return f"  over the chart of {counted(self.chart.words, 'word')}, of " + (
+            f"{readable_count(self.chart.operations)} operations each"
+        )
 
 
-def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Approximately minimise a convex function by golden-section search."""
-    if low >= high:
-        return 0.0
-    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_a, at_b = function(a), function(b)
-    seen: list[Price] = [(function(0.0), 0.0), (at_a, a), (at_b, b)]
-    for _ in range(_EVALUATIONS):
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - _GOLDEN * (high - low)
-            at_a = function(a)
-            seen.append((at_a, a))
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + _GOLDEN * (high - low)
-            at_b = function(b)
-            seen.append((at_b, b))
-    return min(seen)[1]
+def _restored(content: dict[str, Any]) -> TreeBoundsCertificate:
+    return TreeBoundsCertificate(**content)
+
+
+class BoundedTrees(BoundedTable):
+    """The remaining tallies for one question about the trees of a sentence."""
+
+    noun = "tree"
+    _none_left = "no tree is left"
+
+    @cached_property
+    def _shape(self) -> ChartShape:
+        forest: Forest = self.query.subject
+        return ChartShape.of(forest.grammar, len(forest), self.query.counted)
+
+    @cached_property
+    def _chart_scores(self) -> Scores:
+        return self._shape.compiled.levelled(self.query.subject.scores)
+
+    def _kept_bytes(self, answer: Parse) -> int:
+        return kept_bytes(answer)
+
+    def _decoded(self, row: int) -> Derivation:
+        steps = steps_of(self.found.labelling(int(self._cells[row])))
+        return derivation(self._shape.compiled, steps, self.query.subject.words)
+
+    def _certified(
+        self, row: int, decoded: Any, score: float, claim: Claim, value: float | None = None
+    ) -> Parse:
+        self._check_allowed(row)
+        promised = score, self.tallies[row].tolist()
+        exact, allowance, named = certify_derivation(self.query, self._chart_scores, decoded, promised)
+        evidence = self.evidence
+        proof = TreeBoundsCertificate(
+            optimal=claim.optimal,
+            claim=claim.words("tree"),
+            score=exact,
+            promised=score,
+            allowance=allowance,
+            tally=dict(zip(named._fields, named, strict=True)),
+            counted=evidence.names,
+            parts=evidence.parts,
+            passes=evidence.passes,
+            chart=ChartPrice.of(self._layout, self._shape.symbols),
+            evidence=evidence,
+        )
+        return Parse(score if value is None else value, exact, named, decoded.tree, proof)
+
+    @cached_property
+    def _layout(self) -> ChartLayout:
+        return ChartLayout.plain(self._shape.compiled.rules, self._shape.words, np.inf)

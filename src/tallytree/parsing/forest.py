@@ -232,13 +232,18 @@ class Forest:
 
     def score(self, tree: Tree) -> float:
         """Return the score of a tree: that of its best derivation, ``-inf`` if it has none."""
+        return self.derived(tree)[0]
+
+    def derived(self, tree: Tree) -> tuple[float, NDArray[np.int32] | None]:
+        """Return the score of a tree, and the steps of its best derivation; None if it has none."""
         if not isinstance(tree, Tree):
             raise ModelError(f"expected a tallytree.parsing.Tree, got {tree!r}")
         if tree.words != self.words:
             raise ModelError(f"the tree has the words {tree.words}, but the forest has {self.words}")
         only = scores_of_only(tree, self.compiled, self.scores)
-        values = self._run(MaxPlus(), only).root()[2]
-        return float(values[0]) if len(values) else -np.inf
+        run = self._run(MaxPlus(), only)
+        cells, _, values = run.root()
+        return (float(values[0]), run.decode(int(cells[0]))) if len(values) else (-np.inf, None)
 
     def __len__(self) -> int:
         """Return the number of words."""

@@ -1,9 +1,7 @@
 """The items of a chart: which symbols over which spans are part of a relevant tree.
 
 A plain upward and downward pass finds the score of the best tree with each item, its **max-marginal**. Items
-that are part of no tree have none. If a floor is known, a score that every relevant tree reaches, items below
-it are dropped as well; with *prices* of the statistics, the price of a tree's tally is subtracted first
-(:mod:`tallytree.parsing.prices`). This happens before planning: a plan takes the items as given and does not
+that are part of no tree have none. This happens before planning: a plan takes the items as given and does not
 depend on scores.
 """
 
@@ -11,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,8 @@ from tallytree.parsing.statistics import Chart, TreeStatistic
 from tallytree.planning.charts import ChartLayout, chart_too_large, spans
 from tallytree.running.charts import Scores, run_chart
 from tallytree.values import read_only
+
+Integer = TypeVar("Integer", np.int32, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,10 @@ class ChartShape:
         """The number of symbols of the chart."""
         return len(self.compiled.symbol_of)
 
-    def in_users_order(self, stored: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return tallies with the statistics in the order given by the user."""
+    def in_users_order(self, stored: NDArray[Integer]) -> NDArray[Integer]:
+        """Return tallies, one per row, with the statistics in the order given by the user."""
         tallies = np.empty_like(stored)
-        tallies[:, list(self.order)] = stored
+        tallies[..., list(self.order)] = stored
         return tallies
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -79,9 +79,6 @@ class Items:
 
     # [layer][span][symbol]: 1 for the items that are kept. The layers are open and closed.
     live: NDArray[np.uint8]
-    # items whose best tree scores less, after prices, were dropped; ``-inf`` if none were
-    floor: float
-    prices: tuple[float, ...]  # the price of each statistic
     kept_bytes: int  # the memory that they keep
     peak_bytes: int  # the peak memory of the search for them
 
@@ -91,13 +88,12 @@ class Marginals:
     """The score of the best tree with each item, minus the price of its tally."""
 
     best: NDArray[np.float64]  # [layer][span][symbol]: ``-inf`` for items that are part of no tree
-    prices: tuple[float, ...]  # the price of each statistic
     peak_bytes: int  # the peak memory of the two plain passes that found them
 
     def above(self, floor: float = -np.inf) -> Items:
         """Return the items whose best tree scores at least this."""
         live: NDArray[Any] = ((self.best > -np.inf) & (self.best >= floor)).astype(np.uint8)
-        return Items(read_only(live), floor, self.prices, self.best.nbytes, self.peak_bytes)
+        return Items(read_only(live), self.best.nbytes, self.peak_bytes)
 
 
 def max_marginals(
@@ -118,7 +114,7 @@ def max_marginals(
         taken = shape.shifts @ np.array(paid)[list(shape.order)]
         chains = np.ascontiguousarray(scores.chains - shape.compiled.spread(taken, shape.words))
         scores = Scores(scores.words, scores.rules, chains)
-    return Marginals(run_chart(plain, scores).marginals(), paid, peak)
+    return Marginals(run_chart(plain, scores).marginals(), peak)
 
 
 def live_items(shape: ChartShape, scores: Scores, memory_limit: float) -> Items:

@@ -14,23 +14,26 @@ from tallytree.answers.certificate import BEST, Claim
 from tallytree.answers.certification import certify_loss
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable, Where
+from tallytree.bounding.answering import answered
+from tallytree.bounding.question import Question
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, Loss, Values
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.positions import ZeroOne
 from tallytree.losses.query import LossQuery, loss_query
+from tallytree.losses.quotients import Quotient, quotient
 from tallytree.losses.scaling import Scaling, scaled
+from tallytree.model.rounding import rounding_bound
 from tallytree.parsing.counts import count, crossing_brackets, false_positives, true_positives, wrong_nodes
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse
-from tallytree.parsing.pruning import pruned_plan
 from tallytree.parsing.statistics import Chart, TreeStatistic
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
+from tallytree.running.chart_bounds import labelling_of
 from tallytree.running.charts import Scores
-from tallytree.running.engine import engine_of
-from tallytree.solving import ask, solve
+from tallytree.solving import ask, best_of
 from tallytree.trees import Tree
 
 # --- losses of trees as functions of tree statistics --------------------------------------------------------
@@ -126,7 +129,7 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
                 f"expected a loss bound to a tree, such as tallytree.losses.FBeta(tree); got {loss!r}"
             )
         self.model, self.loss, self.counted = forest, loss, counted_loss(loss)
-        self.truth_score = forest.score(loss.truth)
+        self.truth_score, self._truth = forest.derived(loss.truth)
         if self.truth_score == -np.inf:
             raise ModelError(
                 "the truth scores -inf: the grammar does not derive it, so no tree can be compared with it"
@@ -144,14 +147,37 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         return values
 
     def table(self, options: Options, scaling: Scaling, margins: Sequence[float] | None) -> TallyTable[Any]:
-        """Build the chart; for given margins, without items that cannot be part of an answer."""
-        engine = engine_of(self.model)
-        if margins is None:
-            plan = engine.plan(self.query, options.plan)
+        """Build the chart, or search for the optimum at one margin."""
+        single = margins is not None and len(margins) == 1
+        question = partial(self.question, scaling, margins[0]) if margins is not None and single else None
+        return answered(self.query, options, question)
+
+    def question(self, scaling: Scaling, margin: float) -> Question:
+        """Ask for the optimum at one margin, starting from the truth."""
+        start = None
+        if self._truth is not None and all(s.levels == 1 for s in self.query.carried):
+            start = labelling_of(self._truth, len(self.model))
+        return Question(scaling, margin, self.truth_score, self._losses, self._quotient(), start)
+
+    def _losses(self, *tallies: ArrayLike) -> Values:
+        with np.errstate(all="ignore"):  # tallies that no tree has are among them
+            return self.value(*tallies)
+
+    def _quotient(self) -> Quotient | None:
+        if isinstance(self.loss, NodeLoss):
+            found = quotient(self.loss)
         else:
-            plan = pruned_plan(self, scaling, margins, options.plan)
-        table: TallyTable[Any] = engine.profile(self.query, plan, options.run)
-        return table
+            found = None if self.line is None else (self.line, (1.0, (0.0,) * len(self.line[1])))
+        counted = len(self.counted.statistics)
+        return found if found is not None and len(found[0][1]) == counted else None
+
+    @property
+    def rounding(self) -> float:
+        """The largest difference that rounding can cause between two sums of the same scores."""
+        scores, words = self.model.scores, len(self.model)
+        arrays = (scores.words, scores.rules, scores.chains)
+        largest = max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
+        return float(rounding_bound(8 * words, 1 + 8 * words * largest))
 
     def augmented(self, answer: Parse, scaling: Scaling, margin: float) -> AugmentedParse:
         """Attach the loss to a tree: from its tallies, and certified by definition."""
@@ -175,8 +201,10 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         """Maximise ``λ·loss + F`` with the loss in the scores of chains of unary rules."""
         assert self.line is not None
         changed, where = self.gaining(self.line, margin, self.model.scores), self.query.where
-        limit = options.plan.memory_limit
-        best = changed.best() if where is None else solve(changed, where=where, memory_limit=limit)
+        if where is None:
+            best = changed.best()
+        else:
+            best = best_of(answered(ask(changed, (), where), options, Question))
         return self.augmented(self._unfolded(best), "margin", margin)
 
     def gaining(self, line: Line, margin: float, scores: Scores) -> Forest:

@@ -8,11 +8,9 @@ certificate says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple, Self
 
 from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim
@@ -70,21 +68,12 @@ class TreeCertificate(AnyCertificate):
         As for :class:`tallytree.Certificate`.
     price : ChartPrice
         The cost of the chart.
-    floor : float
-        Trees that score less were left out, because they cannot be optimal; ``-inf`` if none were.
-    prices : tuple of float
-        The price of each statistic, subtracted before the score is compared with the floor.
     """
 
     price: ChartPrice
-    floor: float = -np.inf
-    prices: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         trees = f"every tree of {counted(self.price.words, 'word')}"
-        if self.floor > -np.inf:
-            paid = " after the price of its tally" if any(self.prices) else ""
-            trees += f" that scores at least {self.floor:.6g}{paid}, and no other can reach the value"
         lines = self.attained("added up again from its rules and words", "chart's")
         return "\n".join((*lines, f"  the chart covers {trees}: {self.price}"))
 
@@ -96,8 +85,6 @@ def tree_certificate(
     allowance: float,
     tally: Any,
     price: ChartPrice,
-    floor: float = -np.inf,
-    prices: tuple[float, ...] = (),
 ) -> TreeCertificate:
     """Assemble the certificate of a tree."""
     return TreeCertificate(
@@ -108,8 +95,6 @@ def tree_certificate(
         allowance=allowance,
         tally=dict(zip(tally._fields, tally, strict=True)),
         price=price,
-        floor=floor,
-        prices=prices,
     )
 
 
@@ -127,8 +112,8 @@ class Parse:
         The tally of each statistic, by name and in order: ``tally.nouns``, ``tally["PP$"]``, ``tally[0]``.
     tree : Tree
         The tree.
-    certificate : TreeCertificate or None
-        Why it is optimal.
+    certificate : TreeCertificate, TreeBoundsCertificate or None
+        Why it is optimal: by a chart of all tallies, or by bounds.
 
     Examples
     --------
@@ -146,11 +131,21 @@ class Parse:
     score: float
     tally: Any
     tree: Tree
-    certificate: TreeCertificate | None = field(default=None, repr=False, compare=False)
+    certificate: AnyCertificate | None = field(default=None, repr=False, compare=False)
 
     def explain(self) -> str:
         """Explain in a few lines why it is optimal."""
         return str(self.certificate or "no certificate: this tree was not found by inference")
+
+    def bounded(self, value: float, gap: float) -> Self:
+        """Return the same tree with its own value, which may be below the optimum by a gap."""
+        assert self.certificate is not None
+        return replace(self, value=value, certificate=replace(self.certificate, gap=gap))
+
+    def claiming(self, text: str) -> Self:
+        """Return the same tree, found in the same way, with another claim."""
+        assert self.certificate is not None
+        return replace(self, certificate=replace(self.certificate, claim=Claim(text).words("tree")))
 
     def _repr_html_(self) -> str:
         """Show the parse in a notebook: value, score, tally, and the tree in brackets."""

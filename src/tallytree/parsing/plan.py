@@ -96,6 +96,11 @@ class TreePlan:
         return self.shape.statistics
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the statistics are called."""
+        return tuple(s.name for s in self.statistics)
+
+    @property
     def compiled(self) -> Compiled:
         """The grammar in the form for the chart."""
         return self.shape.compiled
@@ -107,7 +112,7 @@ class TreePlan:
         check_window(self.window, window or {})
         same = (self.compiled.grammar, self.shape.words) == (forest.grammar, len(forest))
         if not same or self.statistics != tuple(statistics):
-            names = listed(tuple(s.name for s in self.statistics))
+            names = listed(self.names)
             raise ModelError(
                 f"this plan was made for a sentence of {counted(self.shape.words, 'word')} and {names}, or "
                 "for another grammar; make one with tallytree.plan(forest, statistics)"
@@ -146,16 +151,6 @@ class TreePlan:
         """The total cost."""
         price = ChartPrice.of(self.layout, self.shape.symbols)
         return price._replace(peak_bytes=self.peak_bytes)
-
-    @property
-    def floor(self) -> float:
-        """Items whose best tree scores less, after prices, were left out."""
-        return self.live.floor
-
-    @property
-    def prices(self) -> tuple[float, ...]:
-        """The price of each statistic."""
-        return self.live.prices
 
     @property
     def root_tallies(self) -> NDArray[np.int64]:
@@ -199,7 +194,7 @@ class TreePlan:
     def __str__(self) -> str:
         layout, costliest = self.layout, self.layout.costliest
         spans = self.shape.shifts.shape[1]
-        names = listed(tuple(s.name for s in self.statistics))
+        names = listed(self.names)
         lines = [
             f"plan for {counted(self.shape.words, 'word')} and {names}",
             f"  {self.shape.symbols:,} symbols, {self.items:,} items over {spans:,} spans, "

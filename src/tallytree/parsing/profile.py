@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,10 +15,13 @@ from tallytree.answers.ranking import Ranked, drawn
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import ModelError
+from tallytree.parsing.compiled import Compiled
 from tallytree.parsing.derivation import steps_score, steps_tree
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.parse import Parse, tree_certificate
+from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import Budget
+from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, NativeChart, Scores
 from tallytree.running.engine import Root
 from tallytree.statistics.constraints import Constraint
@@ -28,11 +31,43 @@ from tallytree.trees import Tree
 _TEXT_BYTES, _NODE_BYTES, _PARSE_BYTES = 120, 280, 1200
 
 
-class _Derivation(NamedTuple):
+class Derivation(NamedTuple):
     """A decoded derivation: its steps, and its tree."""
 
     steps: NDArray[np.int32]
     tree: Tree
+
+
+def derivation(compiled: Compiled, steps: NDArray[np.int32], words: Sequence[str]) -> Derivation:
+    """Return a derivation with its tree."""
+    return Derivation(steps, steps_tree(compiled, steps, words))
+
+
+def certify_derivation(
+    query: Query[TreeStatistic], scores: Scores, found: Derivation, promised: tuple[float, list[int]]
+) -> tuple[float, float, Any]:
+    """Certify a derivation: its tally is counted on the tree, its score is added up from its steps.
+
+    `promised`: the score and the tally according to the chart. Returns the score, what rounding allows, and
+    the reported tally.
+    """
+    exact, allowance = steps_score(scores, found.steps)
+    certify(
+        promised,
+        (exact, [s.tally(found.tree) for s in query.carried]),
+        allowance,
+        source="the chart promises",
+        thing=found.tree,
+        report="This is a bug in tallytree; please report it with the grammar",
+    )
+    reported = query.reported
+    named = tally_type(unique_names(tuple(s.name for s in reported)))
+    return exact, allowance, named(*(s.tally(found.tree) for s in reported))
+
+
+def kept_bytes(answer: Parse) -> int:
+    """Return the size of a parse."""
+    return _PARSE_BYTES + _NODE_BYTES * sum(1 for _ in answer.tree.nodes())
 
 
 class TreeProfile(TallyTable[Parse]):
@@ -98,32 +133,18 @@ class TreeProfile(TallyTable[Parse]):
                 yield found._replace(assignment=derived)
 
     def _kept_bytes(self, answer: Parse) -> int:
-        return _PARSE_BYTES + _NODE_BYTES * sum(1 for _ in answer.tree.nodes())
+        return kept_bytes(answer)
 
-    def _decoded(self, row: int) -> _Derivation:
+    def _decoded(self, row: int) -> Derivation:
         return self._derivation(self._loaded().decode(int(self._cells[row])))
 
-    def _derivation(self, steps: NDArray[Any]) -> _Derivation:
-        return _Derivation(steps, steps_tree(self.plan.compiled, steps, self.model.words))
+    def _derivation(self, steps: NDArray[Any]) -> Derivation:
+        return derivation(self.plan.compiled, steps, self.model.words)
 
     def _certified(
-        self, row: int, decoded: _Derivation, score: float, claim: Claim, value: float | None = None
+        self, row: int, decoded: Derivation, score: float, claim: Claim, value: float | None = None
     ) -> Parse:
-        """Certify a derivation: its tally is counted on the tree, its score is added up from its steps."""
-        steps, tree = decoded
-        exact, allowance = steps_score(self._chart_scores, steps)
-        promised = self.tallies[row].tolist()
-        certify(
-            (score, promised),
-            (exact, [s.tally(tree) for s in self.statistics]),
-            allowance,
-            source="the chart promises",
-            thing=tree,
-            report="This is a bug in tallytree; please report it with the grammar",
-        )
-        reported = self.query.reported
-        tally = [s.tally(tree) for s in reported]
-        named = tally_type(unique_names(tuple(s.name for s in reported)))(*tally)
-        pruning = self.plan.floor, self.plan.prices
-        proof = tree_certificate(claim, exact, score, allowance, named, self.plan.price, *pruning)
-        return Parse(score if value is None else value, exact, named, tree, proof)
+        promised = score, self.tallies[row].tolist()
+        exact, allowance, named = certify_derivation(self.query, self._chart_scores, decoded, promised)
+        proof = tree_certificate(claim, exact, score, allowance, named, self.plan.price)
+        return Parse(score if value is None else value, exact, named, decoded.tree, proof)

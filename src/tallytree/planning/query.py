@@ -66,6 +66,11 @@ class Query(Frozen, Generic[S]):
         )
 
     @property
+    def counted(self) -> tuple[Any, ...]:
+        """What the messages carry, without caps: prices are for these."""
+        return tuple(s if s.cap is None else s.capped(None) for s in self.carried)
+
+    @property
     def linear(self) -> bool:
         """Whether the constraint is a conjunction of ranges of uncapped statistics, so that prices apply."""
         return self.constraint is not None and is_linear(self.constraint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,59 @@ class Wanted(NamedTuple):
         kind = SCALINGS[self.scaling]
         return native.Need(
             kind, self.margin, self.truth, above, below, losses.reshape(-1), low, high, self.top
+        )
+
+
+class Searcher(Protocol):
+    """What can be searched by bounds: a model or a sentence, with the statistics that have prices."""
+
+    @property
+    def ends(self) -> Sequence[tuple[int, int]]:
+        """The range of each statistic."""
+
+    def __call__(
+        self,
+        wanted: Wanted,
+        starts: Sequence[NDArray[np.int64]],
+        prices: NDArray[np.float64] | None,
+        most_work: float,
+        memory_limit: float,
+    ) -> Found | None:
+        """Search, as :func:`search` does."""
+
+
+class ModelSearcher(NamedTuple):
+    """A model."""
+
+    model: Model
+    statistics: Sequence[Statistic]
+    order: Order | None
+    check: Check | None
+
+    @property
+    def ends(self) -> Sequence[tuple[int, int]]:
+        """The range of each statistic."""
+        return [s.extent for s in self.statistics]
+
+    def __call__(
+        self,
+        wanted: Wanted,
+        starts: Sequence[NDArray[np.int64]],
+        prices: NDArray[np.float64] | None,
+        most_work: float,
+        memory_limit: float,
+    ) -> Found | None:
+        """Search for the best labelling."""
+        return search(
+            self.model,
+            self.statistics,
+            wanted,
+            order=self.order,
+            check=self.check,
+            starts=starts,
+            prices=prices,
+            most_work=most_work,
+            memory_limit=memory_limit,
         )
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.planning.budget import Budget
-from tallytree.planning.options import Options, PlanOptions, RunOptions
+from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.query import Query
+from tallytree.running.bounds import Searcher
 
 Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
@@ -32,8 +33,11 @@ class Engine:
     plan: Callable[[Query[Any], PlanOptions], Any]  # decides what to run, independent of scores
     profile: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the best for every tally
     distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
-    # answers one question without a full table, in its own way; None if it does not
-    search: Callable[[Query[Any], Any, Options], Any] | None = None
+    search: Callable[[Query[Any], PlanOptions], Searcher]  # prepares a search by bounds
+    # how much work a search may take before the full table is planned or, given its plan, is computed; None:
+    # the cost model of programs says
+    trial: Callable[..., float] | None = None
+    bounded: Any = None  # the table of what a search leaves; None for that of models
 
 
 _ENGINES: dict[type, Engine] = {}

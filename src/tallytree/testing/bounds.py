@@ -10,7 +10,8 @@ part, ``y`` has ``F(y) + λ·l = A - regret(y)``. So
   Scores below the sum of the smallest entries of all factors need not be checked;
 - if it is in the box and the regret is within the budget, each state of ``y`` has a max-marginal of at
   least ``A - D`` at the prices. A model with no other states has ``y`` among its labellings, and the full
-  table of that model must have nothing better than ``v``.
+  table of that model must have nothing better than ``v``. For trees, the same holds with the items of a
+  chart instead of states.
 
 Every ``A`` is recomputed, by plain inference with the prices in the scores. Nothing here depends on how the
 search went.
@@ -18,29 +19,44 @@ search went.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import Proof
 from tallytree.answers.solution import Solution
+from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.certificate import BoundsEvidence, Part
 from tallytree.bounding.question import as_seen, tallies_of
 from tallytree.bounding.sentences import SentenceEvidence
 from tallytree.model.model import Model
-from tallytree.model.rounding import lowest_score, rounding
+from tallytree.model.rounding import lowest_score, rounding, rounding_bound
+from tallytree.parsing.bounded import TreeBoundsCertificate, chart_searcher
+from tallytree.parsing.forest import Forest
+from tallytree.parsing.items import ChartShape, Marginals, max_marginals
+from tallytree.parsing.parse import Parse
+from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.profile import TreeProfile
+from tallytree.parsing.statistics import TreeStatistic
+from tallytree.planning.options import PlanOptions, RunOptions
 from tallytree.planning.plan import Plan
+from tallytree.planning.query import Query
 from tallytree.reductions.reading import read_through
 from tallytree.running.bounds import Wanted
 from tallytree.running.graphs import pass_upward
-from tallytree.solving import plan, profile
+from tallytree.solving import ask, plan, profile
 from tallytree.statistics.statistic import Statistic
 from tallytree.testing.sentences import check_sentences
 
 MOST_TALLIES = 1 << 21
 """Of larger boxes, this many tallies are sampled."""
 
+Prices = tuple[float, ...]
 
-def check_bounds(solution: Solution) -> None:
+
+def check_bounds(solution: Solution | Parse) -> None:
     """Verify the proof of a solution by bounds, by plain inference on models with prices in their scores.
 
     The numbers of the certificate are recomputed, and so is the proof: tallies outside the boxes cannot
@@ -49,7 +65,7 @@ def check_bounds(solution: Solution) -> None:
 
     Parameters
     ----------
-    solution : Solution
+    solution : Solution or Parse
         Found with ``strategy="bounds"``, and not read from a file: it must include its proof.
 
     Raises
@@ -66,44 +82,71 @@ def check_bounds(solution: Solution) -> None:
     >>> model = tt.Model.chain(np.array([[0., 1], [0, 2], [0, 4]]), np.zeros((2, 2)))
     >>> check_bounds(tt.solve(model, where=tt.count(state=1) == 1, strategy="bounds"))
     """
+    if isinstance(solution, Parse):
+        told = (
+            solution.certificate.evidence if isinstance(solution.certificate, TreeBoundsCertificate) else None
+        )
+        assert told is not None, "this tree was not found by bounds, or was read from a file"
+        _TreeChecker(solution, told).check()
+        return
     evidence = solution.proof.rests_on() if isinstance(solution.proof, Proof) else None
     if isinstance(evidence, SentenceEvidence):
         check_sentences(solution, evidence)
         return
     assert isinstance(evidence, BoundsEvidence), "this solution was not found by bounds"
-    checker = _Checker(solution, evidence)
-    checker.check_passes()
-    checker.check_outside()
-    checker.check_attained()
-    for part in evidence.parts:
-        checker.check_beyond(part)
-        checker.check_within(part)
+    _ModelChecker(solution, evidence).check()
 
 
-class _Checker:
-    def __init__(self, solution: Solution, evidence: BoundsEvidence) -> None:
-        self.solution, self.evidence = solution, evidence
+class _Checker(ABC):
+    """The proof, for what can be passed over with prices."""
+
+    def __init__(self, value: float, evidence: BoundsEvidence) -> None:
+        self.evidence = evidence
         assert evidence.parts, "the certificate has no part"
         everything = [*evidence.passes, *((part.prices, part.most) for part in evidence.parts)]
         self.passes = dict(everything)
         largest = max(abs(most) for most in self.passes.values())
-        model = evidence.model
-        self.allowance = 4 * rounding(model.blocks) + 1e-12 * (largest + abs(solution.value))
-        for prices in self.passes:
-            reach = sum(abs(p) * _reach(s) for p, s in zip(prices, evidence.statistics, strict=True))
-            self.allowance = max(self.allowance, 4 * rounding(model.blocks, reach) + 1e-12 * largest)
+        slips = max(4 * self._rounding(prices) for prices in self.passes)
+        self.allowance = slips + 1e-12 * (largest + abs(value))
+
+    def check(self) -> None:
+        """Recompute the numbers, and prove the answer again."""
+        self.check_passes()
+        self.check_outside()
+        self.check_attained()
+        for part in self.evidence.parts:
+            self.check_beyond(part)
+            self.check_within(part)
+
+    @abstractmethod
+    def _rounding(self, prices: Prices) -> float:
+        """Return what rounding can change in a score with these prices."""
+
+    @abstractmethod
+    def _maximum(self, prices: Prices) -> float:
+        """Return the maximum of the score with these prices."""
+
+    @abstractmethod
+    def _attained(self) -> tuple[float, list[int]] | None:
+        """Return the score of the answer, and its tally; None if it is about something else."""
+
+    @property
+    @abstractmethod
+    def _lowest(self) -> float:
+        """A score that nothing is below."""
+
+    @abstractmethod
+    def _left(self, prices: Prices, least: float) -> TallyTable[Any]:
+        """Return a full table of at least everything that reaches a score with these prices."""
 
     # --- the numbers ----------------------------------------------------------------------------------------
 
     def check_passes(self) -> None:
         """Recompute the maxima at all prices."""
-        shared: Plan | None = None  # all of these models have the same shape
         for prices, said in self.passes.items():
-            priced = self._priced(prices)
-            shared = shared or plan(priced)
-            most = float(pass_upward(shared, priced).root()[2][0])
+            most = self._maximum(prices)
             assert abs(most - said) <= self.allowance, (
-                f"at the prices {prices} a labelling has {most!r}, the certificate says {said!r}"
+                f"at the prices {prices} the maximum is {most!r}, the certificate says {said!r}"
             )
 
     def check_attained(self) -> None:
@@ -111,14 +154,13 @@ class _Checker:
 
         Boxes overlap in only one case: a tally without loss under slack scaling has its own part.
         """
-        evidence, labels = self.evidence, self.solution.assignment
-        if evidence.model.key != self.solution.model.key:
+        known = self._attained()
+        if known is None:
             return
-        tally = [statistic.tally(labels) for statistic in evidence.statistics]
-        score = evidence.model.score(labels)
+        score, tally = known
         self._check_value(score, tally)
         within = []
-        for part in evidence.parts:
+        for part in self.evidence.parts:
             regret = part.most - score - float(np.dot(part.prices, tally))
             assert regret >= -self.allowance, (
                 f"the solution is {-regret!r} above the maximum of the certificate"
@@ -153,20 +195,8 @@ class _Checker:
         self._check_bounded(sums, scores, f"can lie beyond the budget {part.budget!r}")
 
     def check_within(self, part: Part) -> None:
-        """Labellings within the budget: a full table over the states that they can have."""
-        evidence = self.evidence
-        least = part.most - max(part.budget, 0.0) - 2 * self.allowance
-        priced = self._priced(part.prices)
-        marginals = priced.by_variable(profile(priced).max_marginals())
-        kept = [np.flatnonzero(table >= least) for table in marginals]
-        places = np.arange(len(kept), dtype=np.int32)
-        sizes = np.array([len(states) for states in kept], dtype=np.int32)
-        model = Model.from_blocks(sizes, read_through(evidence.model.blocks, places, kept))
-        counted = [
-            Statistic.from_blocks(read_through(s.blocks, places, kept), s.name, cardinalities=sizes)
-            for s in evidence.statistics
-        ]
-        table = profile(model, counted)
+        """Labellings within the budget: a full table over the states, or items, that they can have."""
+        table = self._left(part.prices, part.most - max(part.budget, 0.0) - 2 * self.allowance)
         inside = ((table.tallies >= part.low) & (table.tallies <= part.high)).all(axis=1)
         self._check_values(table.tallies[inside], table.scores[inside], "was not looked at")
 
@@ -177,19 +207,9 @@ class _Checker:
             np.minimum(scores, most - sums @ np.array(prices), out=scores)
         return scores
 
-    def _priced(self, prices: tuple[float, ...]) -> Model:
-        """Return the model with the priced statistics as additional factors."""
-        model = self.evidence.model
-        counted = [
-            block.with_tables(price * block.tables)
-            for statistic, price in zip(self.evidence.statistics, prices, strict=True)
-            for block in statistic.blocks
-        ]
-        return Model.from_blocks(model.cardinalities, [*model.blocks, *counted])
-
     def _check_bounded(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
         """Check tallies whose scores are bounded above, and not below those of all labellings."""
-        possible = scores - 2 * self.allowance >= lowest_score(self.evidence.model.blocks)
+        possible = scores - 2 * self.allowance >= self._lowest
         self._check_values(sums[possible], scores[possible], where)
 
     def _check_values(self, sums: NDArray[np.int64], scores: NDArray[np.float64], where: str) -> None:
@@ -208,6 +228,90 @@ class _Checker:
             f"the tally {sums[rows[worst]].tolist()} {where}, and with the score {scores[rows[worst]]!r} its "
             f"value is {values[worst]!r}, above {self.evidence.value!r}"
         )
+
+
+class _ModelChecker(_Checker):
+    def __init__(self, solution: Solution, evidence: BoundsEvidence) -> None:
+        self.solution = solution
+        self._plan: Plan | None = None  # all models with prices have the same shape
+        self._reaches = [_reach(s) for s in evidence.statistics]
+        self._blocks = evidence.model.blocks
+        super().__init__(solution.value, evidence)
+
+    def _rounding(self, prices: Prices) -> float:
+        return rounding(self._blocks, sum(abs(p) * r for p, r in zip(prices, self._reaches, strict=True)))
+
+    @property
+    def _lowest(self) -> float:
+        return lowest_score(self._blocks)
+
+    def _maximum(self, prices: Prices) -> float:
+        priced = self._priced(prices)
+        self._plan = self._plan or plan(priced)
+        return float(pass_upward(self._plan, priced).root()[2][0])
+
+    def _attained(self) -> tuple[float, list[int]] | None:
+        evidence, labels = self.evidence, self.solution.assignment
+        if evidence.model.key != self.solution.model.key:
+            return None
+        return evidence.model.score(labels), [statistic.tally(labels) for statistic in evidence.statistics]
+
+    def _left(self, prices: Prices, least: float) -> TallyTable[Any]:
+        priced = self._priced(prices)
+        marginals = priced.by_variable(profile(priced).max_marginals())
+        kept = [np.flatnonzero(table >= least) for table in marginals]
+        places = np.arange(len(kept), dtype=np.int32)
+        sizes = np.array([len(states) for states in kept], dtype=np.int32)
+        model = Model.from_blocks(sizes, read_through(self._blocks, places, kept))
+        counted = [
+            Statistic.from_blocks(read_through(s.blocks, places, kept), s.name, cardinalities=sizes)
+            for s in self.evidence.statistics
+        ]
+        return profile(model, counted)
+
+    def _priced(self, prices: Prices) -> Model:
+        """Return the model with the priced statistics as additional factors."""
+        counted = [
+            block.with_tables(price * block.tables)
+            for statistic, price in zip(self.evidence.statistics, prices, strict=True)
+            for block in statistic.blocks
+        ]
+        return Model.from_blocks(self.evidence.model.cardinalities, [*self._blocks, *counted])
+
+
+class _TreeChecker(_Checker):
+    def __init__(self, parse: Parse, evidence: BoundsEvidence) -> None:
+        self.parse = parse
+        query: Query[Any] = evidence.query
+        self._forest: Forest = query.subject
+        self._counted: tuple[TreeStatistic, ...] = query.counted
+        self._shape = ChartShape.of(self._forest.grammar, len(self._forest), self._counted)
+        self._scores = self._shape.compiled.levelled(self._forest.scores)
+        self._searched = chart_searcher(query, PlanOptions())
+        super().__init__(parse.value, evidence)
+
+    def _rounding(self, prices: Prices) -> float:
+        ends = zip(prices, self._searched.ends, strict=True)
+        size = self._searched.magnitude + sum(abs(p) * max(abs(a), abs(b)) for p, (a, b) in ends)
+        return float(rounding_bound(8 * len(self._forest), size))
+
+    @property
+    def _lowest(self) -> float:
+        return -self._searched.magnitude
+
+    def _maximum(self, prices: Prices) -> float:
+        return float(self._marginals(prices).best.max())
+
+    def _attained(self) -> tuple[float, list[int]]:
+        tree = self.parse.tree
+        return self._forest.score(tree), [s.tally(tree) for s in self._counted]
+
+    def _left(self, prices: Prices, least: float) -> TallyTable[Any]:
+        kept = TreePlan(self._shape, self._marginals(prices).above(least))
+        return TreeProfile(ask(self._forest, self._counted), kept, RunOptions())
+
+    def _marginals(self, prices: Prices) -> Marginals:
+        return max_marginals(self._shape, self._scores, np.inf, tuple(-price for price in prices))
 
 
 def _drawn(box: Wanted) -> NDArray[np.int64]:
