@@ -75,7 +75,7 @@ PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator
 auto pass_price(const PySkeleton &skeleton) {
     const Skeleton &program = *skeleton.skeleton;
     return nb::make_tuple(LocalTables::operations(program),
-                          LocalTables::bytes(program) + GraphMessages::bytes(program));
+                          LocalTables::bytes(program) + GraphMessages::bytes(program, 1));
 }
 
 struct PyOutcome {
@@ -149,9 +149,10 @@ std::optional<PyOutcome> search_steps(const Asked &asked, double memory_limit) {
         (*place).begin();
         return asked.over(*place, tables, memory_limit - ChainMessages::bytes(tables));
     }
-    const double used = GraphMessages::bytes(asked.program);
+    const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
-    GraphMessages messages(tables);
+    GraphMessages messages(1);
+    messages.begin(tables);
     return asked.over(messages, tables, memory_limit - used);
 }
 

@@ -22,6 +22,7 @@ class ChainMessages : public Messages {
     ChainRows &rows() { return rows_; }
     void begin();
 
+    Measures measures() const override;
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
     void hold(const Prices &prices) override { held_ = prices; }
@@ -35,10 +36,8 @@ class ChainMessages : public Messages {
     double rest();
     // The memory that waits for the next band.
     double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
-    // Two labellings with one tally are as good as each other if they are no further apart than this.
-    void set_near(double near) { merger_.near = near; }
-    // Whether there is another labelling with the tally of one of the band, as good as it.
-    bool tied(Index number) const { return ties_[number]; }
+    void set_near(double near) override { merger_.near = near; }
+    bool tied(Index number) const override { return ties_[number]; }
 
   private:
     // Going down the chain: the tally of what has been decided, and the cell before.

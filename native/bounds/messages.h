@@ -25,9 +25,21 @@ struct Cell {
     double regret;
 };
 
+// What a search has to know of a model beside its passes.
+struct Measures {
+    Box range;             // no tally lies outside
+    double variables = 0;  // how many
+    double magnitude = 0;  // the largest sizes of all scores, added up
+    double sums = 0;       // roughly how many numbers a regret is added up from, at most
+    double pass = 0;       // what a pass takes, in operations of a whole table
+    double few = 0;        // the work of a band that takes about as long as a pass
+};
+
 class Messages {
   public:
     virtual ~Messages() = default;
+
+    virtual Measures measures() const = 0;
 
     // Its messages are there until the next pass.
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
@@ -47,6 +59,10 @@ class Messages {
     double work() const { return work_; }
     // How many cells it has.
     virtual Index cells() const = 0;
+    // Two labellings with one tally are as good as each other if they are no further apart than this.
+    virtual void set_near(double near) = 0;
+    // Whether there is another labelling with the tally of one of the band, as good as it.
+    virtual bool tied(Index number) const = 0;
     // The bytes that a band may take.
     void leave(double room) { room_ = room; }
     // Whether the last band would have taken more.

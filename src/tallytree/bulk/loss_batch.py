@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
-from tallytree.bulk.large_graphs import searched_alone
+from tallytree.bulk.large_graphs import MOST_LISTED, searched_alone
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError
 from tallytree.losses.base import Loss
@@ -48,15 +48,15 @@ def loss_augmented_batch(
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
-        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains, and for other models
-        with large tables: "full" computes full tables, "bounds" searches without them, and "auto", the
-        default, whichever is likely to be faster.
+        As for :func:`solve_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
+        them, and "auto", the default, whichever is likely to be faster.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit; with "bounds",
-        and for models with large tables that are not chains, a different one of the same value may be found.
+        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit. A different one
+        of the same value may be found with "bounds", and on models that are not chains, if they have large
+        tables and more than 192 variables or a constraint.
         With ``errors="return"``, a :class:`TallytreeError` in place of each answer that failed.
 
     Examples
@@ -111,8 +111,11 @@ def most_violated(
 
 
 def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
-    alone = searched_alone(asked, options)
+    sizes = [len(model) if isinstance(model, Model) else 0 for model in asked.models]
+    large = [number for number, size in enumerate(sizes) if size > MOST_LISTED]
+    alone = searched_alone(asked, large, options)
     bulks = in_bulk(asked, alone, options.plan.limit)
     rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
+    alone |= searched_alone(asked, rest.difference(large), options)
     problems = {number: asked.problem(number, number in alone) for number in sorted(rest)}
     return Batch(problems, options, bulks).solve()
