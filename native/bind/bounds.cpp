@@ -151,7 +151,7 @@ std::optional<PyOutcome> search_steps(const Asked &asked, double memory_limit) {
     }
     const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
-    GraphMessages messages(1);
+    GraphMessages messages(chosen_kernels->chains, 1);
     messages.begin(tables);
     return asked.over(messages, tables, memory_limit - used);
 }

@@ -157,6 +157,7 @@ void GraphMessages::eliminate(Index t) {
     largest_[t] = largest;
     slips_ += local.roundings * largest;
     depth_[t] = depth_[step.a] + 1;
+    if (notes(step)) return eliminate_noting(t);
     if (step.kept_states == 1) return eliminate_fresh(t);
 
     const auto loops = tables_->kept(t);
@@ -183,7 +184,7 @@ void GraphMessages::eliminate(Index t) {
 }
 
 // The same where nothing is kept, as in chains and trees; which choice is the best is noted on the way.
-void GraphMessages::eliminate_fresh(Index t) {
+void GraphMessages::eliminate_noting(Index t) {
     const Step &step = skeleton_->steps[t];
     const LocalStep &local = (*tables_)[t];
     const Loop gone = step.gone;
@@ -206,6 +207,25 @@ void GraphMessages::eliminate_fresh(Index t) {
         out[fresh] = local.late ? best + local.late[fresh] : best;
         from[fresh] = static_cast<std::int32_t>(chosen);
     }
+}
+
+// The same by a kernel, which notes nothing.
+void GraphMessages::eliminate_fresh(Index t) {
+    const Step &step = skeleton_->steps[t];
+    const LocalStep &local = (*tables_)[t];
+    const Loop gone = step.gone;
+    const double *a = values_ + begin_[step.a];
+    double *out = values_ + begin_[t], *x = weighed_.data();
+    const bool rows = gone.score == 1;
+    const Index each = step.shift_has_fresh ? 1 : step.fresh;  // how many fresh states have the same counts
+    for (Index fresh = 0; fresh < step.fresh; fresh += each) {
+        const double *g = priced(t) + fresh, *f = local.scores + fresh * step.fresh_score;
+        for (Index v = 0; v < gone.count; v++) x[v] = a[v * gone.a] + g[v * gone.shift];
+        const StepTable table{gone.count, each, rows ? step.fresh_score : gone.score, x, f, out + fresh};
+        (rows ? kernels_.along : kernels_.down)(table);
+    }
+    if (!local.late) return;
+    for (Index fresh = 0; fresh < step.fresh; fresh++) out[fresh] += local.late[fresh];
 }
 
 void GraphMessages::join(Index t) {
@@ -293,7 +313,7 @@ Tally GraphMessages::find_best() {
             best_state_[step.b] = at.b;
             continue;
         }
-        const bool noted = step.kept_states == 1;
+        const bool noted = notes(step);
         const Operands at = noted ? Operands{0, 0, 0, step.shift_has_fresh ? state : 0} : operands(t, state);
         const Index v = noted ? from_[begin_[t] + state] : first_best(t, at);
         labelling_[step.variable] = v;

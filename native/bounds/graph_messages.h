@@ -3,13 +3,14 @@
 
 #include "bounds/local_tables.h"
 #include "bounds/messages.h"
+#include "kernels/chain_pass.h"
 
 namespace tallytree::bounds {
 
 class GraphMessages : public Messages {
   public:
     // Keeps the messages of so many passes.
-    explicit GraphMessages(std::size_t passes) : kept_(passes) {}
+    GraphMessages(const ChainKernels &kernels, std::size_t passes) : kernels_(kernels), kept_(passes) {}
     GraphMessages(const GraphMessages &) = delete;
     // The tables are there until the next ones; the memory is used again.
     void begin(const LocalTables &tables);
@@ -32,6 +33,7 @@ class GraphMessages : public Messages {
     static double bytes(const Skeleton &skeleton, double passes);
 
   private:
+    static constexpr Index kFewChoices = 8;
     struct Reached {
         Index key;
         double regret;
@@ -62,6 +64,9 @@ class GraphMessages : public Messages {
     void price_counts();
     const double *priced(Index t) const { return priced_.data() + priced_begin_[t]; }
     void eliminate(Index t);
+    // Whether a pass notes which choices are the best: where nothing is kept, and there are few.
+    static bool notes(const Step &step) { return step.kept_states == 1 && step.gone.count <= kFewChoices; }
+    void eliminate_noting(Index t);
     void eliminate_fresh(Index t);
     void join(Index t);
     void normalise(Index t);
@@ -78,6 +83,7 @@ class GraphMessages : public Messages {
     void fill(Index t, Live &live, double room);
     void fill_join(Index t, Live &live, double room);
 
+    const ChainKernels &kernels_;
     const LocalTables *tables_ = nullptr;
     const Skeleton *skeleton_ = nullptr;
     Packing packing_{1};
@@ -86,7 +92,7 @@ class GraphMessages : public Messages {
         bool there = false;
         Prices prices{};
         std::vector<double> values;      // messages
-        std::vector<std::int32_t> from;  // likewise, where nothing is kept: the first of the best choices
+        std::vector<std::int32_t> from;  // likewise, where `notes`: the first of the best choices
     };
     std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;

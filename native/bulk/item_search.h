@@ -10,7 +10,8 @@ namespace tallytree {
 
 class alignas(64) ItemSearch {
   public:
-    explicit ItemSearch(const MaxPlusKernels &kernels) : chains_(kernels.chains), search_(kernels.tallies) {}
+    explicit ItemSearch(const MaxPlusKernels &kernels)
+        : chains_(kernels.chains), graphs_(kernels.chains, kPasses), search_(kernels.tallies) {}
     ItemSearch(const ItemSearch &) = delete;
 
     // Whether an item can be searched. Tables that wait for the next chain, and can be made again, are forgotten where
@@ -33,7 +34,7 @@ class alignas(64) ItemSearch {
 
     SentenceRows chains_;
     bounds::LocalTables tables_;  // of other graphs
-    bounds::GraphMessages graphs_{kPasses};
+    bounds::GraphMessages graphs_;
     bounds::TallySearch search_;
     bool chain_ = false;  // whether the item at hand is one
     double bytes_ = 0;

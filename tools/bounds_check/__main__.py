@@ -6,8 +6,8 @@ Each question is answered both ways; value, tally and score must agree, and wher
 of bounds, that is verified. Values that differ by rounding alone are equal: then either tally will do.
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
 a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches
-of models, and of chains for learning from any prices, in which `"auto"` must give the very labelling of the
-whole table. Lists, trees and chains have no certificate of bounds: their values and scores are compared.
+of models, of chains for learning and of graphs from any prices, in which `"auto"` must give the very labelling
+of the whole table. Lists, trees and chains have no certificate of bounds: their values and scores are compared.
 
 A problem is a model, a sentence or a batch, and has several questions. What is printed in the end counts them
 by kind and by shape.
@@ -20,7 +20,7 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
-from bounds_batches import check_batch, check_chains
+from bounds_batches import check_batch, check_chains, check_graphs
 from bounds_others import check_lists, check_sentences, check_trees
 from bounds_single import SHAPES, check_single, function_problems, loss_problems, solve_problems
 
@@ -33,6 +33,7 @@ KINDS = {
     "sentences": check_sentences,
     "batch": check_batch,
     "chains": check_chains,
+    "graphs": check_graphs,
 }
 COMPARED = (
     "by bounds",
@@ -44,6 +45,8 @@ COMPARED = (
     "in a batch by bounds",
     "in a batch in full",
     "chains",
+    "graphs",
+    "graphs from prices",
 )
 
 

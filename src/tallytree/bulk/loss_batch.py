@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
@@ -95,18 +98,20 @@ def most_violated(
     scaling: Scaling,
     count: int = 1,
     threads: int | None = None,
+    prices: NDArray[np.float64] | None = None,
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
     `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: the
     number of labellings per model; fewer if there are fewer tallies. Those of one model are what
-    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
+    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`. `prices`: for each model and
+    statistic of the loss, where the search starts, if it is a number; replaced by where it ended.
     """
     size = len(models)
     losses = [loss] * size if isinstance(loss, Loss) else list(loss)
     nothing = [None] * size
     rights = nothing if truths is None else list(truths)
-    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count)
+    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count, prices)
     return _solved(asked, BatchOptions(PlanOptions(), threads, "raise"))
 
 

@@ -63,6 +63,9 @@ class LossArguments(NamedTuple):
     scaling: Scaling
     margin: float
     tallies: int = 1
+    prices: NDArray[np.float64] | None = (
+        None  # where searches start; of each problem, replaced by where they end
+    )
 
     def loss(self, number: int) -> Loss:
         """Return the loss of one of the problems, with its truth."""
@@ -213,7 +216,9 @@ class LossProblems:
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {key: self._program(model, batch) for key, model in examples.items()}
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
-        search = Search(batch.options.strategy)
+        given = self.asked.prices
+        self._prices = None if given is None else given[self.numbers]
+        search = Search(batch.options.strategy, self._prices)
         truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds, search)
         batch.held.add(-meanwhile)
         tables = [block.tables for model in self.models for block in model.blocks]
@@ -227,6 +232,8 @@ class LossProblems:
     def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
         """Make the answers; whether they match the messages was checked natively."""
         found.certify()
+        if self.asked.prices is not None:
+            self.asked.prices[self.numbers] = self._prices
         counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
         linked, models = self.tables.linked, self.models
         answers: dict[int, list[AugmentedSolution]] = {}
@@ -309,6 +316,7 @@ class LossProblems:
             recipe.truth if self.asked.truths[number] is None else self.asked.truths[number]
             for recipe, number in zip(self.recipes, self.numbers, strict=True)
         ]
+        truths = list(map(_in_one_row, truths, self.models))
         try:
             if list(map(len, truths)) != self.lengths or not all(self.lengths):
                 return None
@@ -321,6 +329,12 @@ class LossProblems:
 
 _TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score", "bounded")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
+
+
+def _in_one_row(truth: Any, model: Model) -> Any:
+    """Return a labelling in the shape of an image as a row."""
+    image = len(model.shape) > 1 and isinstance(truth, np.ndarray) and truth.shape == model.shape
+    return truth.reshape(-1) if image else truth
 
 
 def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
