@@ -141,7 +141,7 @@ std::optional<PyOutcome> search_plain(const Asked &asked, double memory_limit) {
 // Any program.
 std::optional<PyOutcome> search_steps(const Asked &asked, double memory_limit) {
     if (memory_limit < 0) return {};
-    const LocalTables tables(asked.program, asked.scores, asked.counts);
+    const LocalTables tables(asked.program, asked.scores, asked.counts, chosen_kernels->chains);
     if (!tables.fits()) return {};
     if (ChainMessages::fits(tables, memory_limit)) {
         const ChainPlace place;

@@ -7,7 +7,7 @@ namespace tallytree::bounds {
 namespace {
 
 constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
-constexpr double kPassPrice = 2.5;    // operations of a whole table that take as long as one of a pass
+constexpr double kPassPrice = 2.5;  // operations of a whole table that take as long as one of a pass
 
 // Whether a join adds up tables of the same states in the same order, as in trees.
 bool is_aligned(std::span<const Loop> loops) {

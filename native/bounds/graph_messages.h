@@ -113,10 +113,10 @@ class GraphMessages : public Messages {
     std::vector<Index> priced_begin_;  // of each step's
     std::vector<Index> shared_;        // where counts that are shared stand at the prices
     std::vector<double> weighed_;
-    std::vector<std::int64_t> labelling_;  // the best one
-    std::vector<Index> best_state_;        // of it, by table
-    std::vector<Index> best_place_;        // of it among the counts of each step
-    std::vector<Live> live_;               // those of a table one after the other
+    std::vector<std::int64_t> labelling_;         // the best one
+    std::vector<Index> best_state_;               // of it, by table
+    std::vector<Index> best_place_;               // of it among the counts of each step
+    std::vector<Live> live_;                      // those of a table one after the other
     std::vector<Index> live_begin_, live_count_;  // of each table
     std::vector<Way> ways_;
     std::vector<std::int32_t> where_;  // among the live ones of a table, by place in messages; -1: nowhere

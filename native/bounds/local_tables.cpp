@@ -26,8 +26,8 @@ bool lies_there(const Skeleton &skeleton, Index t) {
 }  // namespace
 
 LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
-                         std::vector<TableBlock<std::int64_t>> counts)
-    : skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
+                         std::vector<TableBlock<std::int64_t>> counts, const ChainKernels &kernels)
+    : kernels_(&kernels), skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
     const auto size = static_cast<Index>(skeleton_->steps.size());
     steps_.resize(size);
     fits_ = statistics() <= kMostStatistics && !skeleton_->chart;
@@ -96,8 +96,7 @@ double LocalTables::bytes(const Skeleton &skeleton) {
         const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
         sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index) +
                4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
-        if (!lies_there(skeleton, static_cast<Index>(t)))
-            sum += 8.0 * static_cast<double>(step.score_size);
+        if (!lies_there(skeleton, static_cast<Index>(t))) sum += 8.0 * static_cast<double>(step.score_size);
     }
     return sum;
 }
@@ -256,14 +255,8 @@ void LocalTables::find_range() {
     }
 }
 
-double LocalTables::largest(const double *table, Index size, Measured &last) {
-    if (table == last.table) return last.largest;
-    std::array<double, 4> most{};  // that need not wait for each other
-    for (Index i = 0; i < size; i++) {
-        const double x = table[i] == kNegativeInfinity ? 0.0 : std::abs(table[i]);
-        most[i % 4] = most[i % 4] > x ? most[i % 4] : x;
-    }
-    last = {table, std::max({most[0], most[1], most[2], most[3]})};
+double LocalTables::largest(const double *table, Index size, Measured &last) const {
+    if (table != last.table) last = {table, kernels_->sizes(table, 1, size, size)};
     return last.largest;
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "bounds/tally.h"
+#include "kernels/chain_pass.h"
 #include "plan/skeleton.h"
 
 namespace tallytree::bounds {
@@ -53,13 +54,13 @@ struct KindCounts {
 
 class LocalTables {
   public:
-    LocalTables() = default;
+    explicit LocalTables(const ChainKernels &kernels) : kernels_(&kernels) {}
     // Without steps, where all that is to be known of them is known.
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
                 std::vector<TableBlock<std::int64_t>> counts, const Facts &facts)
         : skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)), facts_(facts) {}
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
-                std::vector<TableBlock<std::int64_t>> counts);
+                std::vector<TableBlock<std::int64_t>> counts, const ChainKernels &kernels);
     LocalTables(const LocalTables &) = delete;
     // The next model, in the same memory. Each statistic has one block, which looks at each variable by itself. The
     // skeletons of all models are there as long as the last one is.
@@ -108,8 +109,9 @@ class LocalTables {
         const double *table = nullptr;
         double largest = 0;
     };
-    static double largest(const double *table, Index size, Measured &last);
+    double largest(const double *table, Index size, Measured &last) const;
 
+    const ChainKernels *kernels_ = nullptr;
     const Skeleton *skeleton_ = nullptr;
     std::vector<TableBlock<double>> scores_;
     std::vector<TableBlock<std::int64_t>> counts_;

@@ -33,9 +33,15 @@ bool ItemSearch::run(const LossItem &item, double truth_score, double *prices, T
                      Meter &meter) {
     messages_ = &load(item);
     const LossTable &table = item.losses;
-    LossBox asked{table.losses.data(), table.inverses.data(), {},          {},
+    LossBox asked{table.losses.data(),
+                  table.inverses.data(),
+                  {},
+                  {},
                   item.truth.tables().statistics,
-                  table.slack,         table.margin,          truth_score, table.largest,
+                  table.slack,
+                  table.margin,
+                  truth_score,
+                  table.largest,
                   table.regular};
     std::copy(table.low.begin(), table.low.end(), asked.low.begin());
     std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());

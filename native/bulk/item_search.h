@@ -11,7 +11,10 @@ namespace tallytree {
 class alignas(64) ItemSearch {
   public:
     explicit ItemSearch(const MaxPlusKernels &kernels)
-        : chains_(kernels.chains), graphs_(kernels.chains, kPasses), search_(kernels.tallies) {}
+        : chains_(kernels.chains),
+          tables_(kernels.chains),
+          graphs_(kernels.chains, kPasses),
+          search_(kernels.tallies) {}
     ItemSearch(const ItemSearch &) = delete;
 
     // Whether an item can be searched. Tables that wait for the next chain, and can be made again, are forgotten where

@@ -5,9 +5,9 @@ python tools/bounds_check --seed 1 --count 10000
 Each question is answered both ways; value, tally and score must agree, and where the answer has a certificate
 of bounds, that is verified. Values that differ by rounding alone are equal: then either tally will do.
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
-a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches
-of models, of chains for learning and of graphs from any prices, in which `"auto"` must give the very labelling
-of the whole table. Lists, trees and chains have no certificate of bounds: their values and scores are compared.
+a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches of
+models, of chains for learning and of graphs from any prices, in which `"auto"` must give the very labelling
+of the whole table. Lists, trees and chains have no certificate of bounds: values and scores are compared.
 
 A problem is a model, a sentence or a batch, and has several questions. What is printed in the end counts them
 by kind and by shape.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from tallytree.bounding import bounded
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, solution_of
 from tallytree.bulk.labellings import Labellings
+from tallytree.bulk.truth_codes import truth_codes
 from tallytree.bulk.truth_tables import PositionTables, Search, TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
@@ -316,36 +317,12 @@ class LossProblems:
             recipe.truth if self.asked.truths[number] is None else self.asked.truths[number]
             for recipe, number in zip(self.recipes, self.numbers, strict=True)
         ]
-        truths = list(map(_in_one_row, truths, self.models))
-        try:
-            if list(map(len, truths)) != self.lengths or not all(self.lengths):
-                return None
-        except TypeError:
+        if not all(self.lengths):
             return None
         states = self.models[0].alike or 0
-        codes = _numbers(truths, numbers_of(self.models[0].states_of(0) or ()))
+        codes = truth_codes(truths, self.models, numbers_of(self.models[0].states_of(0) or ()))
         return codes if codes is not None and codes.min() >= 0 and codes.max() < states else None
 
 
 _TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score", "bounded")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
-
-
-def _in_one_row(truth: Any, model: Model) -> Any:
-    """Return a labelling in the shape of an image as a row."""
-    image = len(model.shape) > 1 and isinstance(truth, np.ndarray) and truth.shape == model.shape
-    return truth.reshape(-1) if image else truth
-
-
-def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
-    """Return labellings as one array: all numbers, or all names (-1 for an unknown one), or None."""
-    try:
-        numbers = np.concatenate(truths)
-    except ValueError:  # of different dimensions
-        return None
-    if numbers.dtype.kind in "iu" and numbers.ndim == 1:
-        return numbers.astype(np.int64, copy=False)
-    labels = list(chain.from_iterable(t.tolist() if isinstance(t, np.ndarray) else t for t in truths))
-    if set(map(type, labels)) != {str}:
-        return None
-    return np.array([names.get(label, -1) for label in labels], dtype=np.int64)
