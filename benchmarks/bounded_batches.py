@@ -1,4 +1,4 @@
-"""Batches of sentences by bounds and by full tables, alternating: where bounds help, and where they do not.
+"""Batches by bounds and by full tables, alternating: where bounds help, and where they do not.
 
 Microseconds of processor time each on one thread, Python included. Answers must be the same, labelling by
 labelling.
@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
+from bounded_graphs import CASES, Graphs
 from common import Row
 
 import tallytree as tt
@@ -101,24 +102,32 @@ class Sentences:
         return [one.assignment.tolist() for one in found]
 
 
-def measured(name: str, case: Case, quick: bool) -> Row:
+def measured(name: str, problems: Sentences | Graphs, quick: bool) -> Row:
     """Return the figures of one case."""
-    sentences = Sentences(**{**case, "count": 40} if quick else case)
     best: dict[str, float] = {}
     found: dict[str, Any] = {}
     for _ in range(2 if quick else 7):
         for way in ("full", "auto", "bounds"):
             began = time.process_time()
-            found[way] = sentences.run(way)
+            found[way] = problems.run(way)
             best[way] = min(best.get(way, np.inf), time.process_time() - began)
     assert found["auto"] == found["full"], name
-    row: Row = {"case": name, **{f"{way} us": best[way] / len(sentences) * 1e6 for way in best}}
+    row: Row = {"case": name, **{f"{way} us": best[way] / len(problems) * 1e6 for way in best}}
     return {**row, "auto / full": best["auto"] / best["full"]}
 
 
 def tables(quick: bool) -> dict[str, list[Row]]:
-    """Return both tables."""
+    """Return all tables."""
+
+    def made(kind: type[Sentences | Graphs], case: Case, few: int) -> Sentences | Graphs:
+        return kind(**{**case, "count": few} if quick else case)
+
+    kinds = (
+        ("batches", Sentences, HELPED, 40),
+        ("degenerate batches", Sentences, DEGENERATE, 40),
+        ("batches of graphs", Graphs, CASES, 3),
+    )
     return {
-        title: [measured(name, case, quick) for name, case in cases.items()]
-        for title, cases in (("batches", HELPED), ("degenerate batches", DEGENERATE))
+        title: [measured(name, made(kind, case, few), quick) for name, case in cases.items()]
+        for title, kind, cases, few in kinds
     }

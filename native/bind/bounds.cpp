@@ -61,7 +61,7 @@ PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator
 auto pass_price(const PySkeleton &skeleton) {
     const Skeleton &program = *skeleton.skeleton;
     return nb::make_tuple(LocalTables::operations(program),
-                          LocalTables::bytes(program) + GraphMessages::bytes(program));
+                          LocalTables::bytes(program) + GraphMessages::bytes(program, 1));
 }
 
 // The lists of a thread's last chain wait for its next one, unless they are large.
@@ -110,7 +110,7 @@ std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_l
 // Any program.
 std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_limit) {
     if (memory_limit < 0) return {};
-    const LocalTables tables(asked.program, asked.scores, asked.counts);
+    const LocalTables tables(asked.program, asked.scores, asked.counts, chosen_kernels->chains);
     if (!tables.fits()) return {};
     if (ChainMessages::fits(tables, memory_limit)) {
         const ChainPlace place;
@@ -118,9 +118,10 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
         (*place).begin();
         return asked.over(*place, tables, memory_limit - ChainMessages::bytes(tables));
     }
-    const double used = GraphMessages::bytes(asked.program);
+    const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
-    GraphMessages messages(tables);
+    GraphMessages messages(chosen_kernels->chains, 1);
+    messages.begin(tables);
     return asked.over(messages, tables, memory_limit - used);
 }
 

@@ -64,6 +64,18 @@ void ChainMessages::begin() {
         rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
 }
 
+// Passes take longer where neighbours count, so that more of a band is worth a try.
+Measures ChainMessages::measures() const {
+    const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
+    const bool linked = rows_.neighbours_count();
+    Measures found{rows_.range, length};
+    for (const auto &share : rows_.shares) found.magnitude += share.largest;
+    found.sums = states;
+    found.pass = states * static_cast<double>(rows_.width) * (linked ? 3 : 1);
+    found.few = (linked ? 8 : 4) * states;
+    return found;
+}
+
 double ChainMessages::rest() {
     memory_ = Arena();
     const auto lists = static_cast<double>(from_.capacity() + (cells_.capacity() + ends_.capacity()) * sizeof(Joined) +

@@ -7,7 +7,7 @@
 
 namespace tallytree::bounds {
 
-class ChainMessages : public Messages {
+class ChainMessages : public TiedMessages {
   public:
     explicit ChainMessages(const ChainKernels &kernels) : kernels_(kernels), merger_(cells_) {}
 
@@ -22,6 +22,7 @@ class ChainMessages : public Messages {
     ChainRows &rows() { return rows_; }
     void begin();
 
+    Measures measures() const override;
     Pass pass(const Prices &prices, Meter &meter) override;
     bool recall(const Prices &prices) override;
     void hold(const Prices &prices) override { held_ = prices; }
@@ -35,10 +36,8 @@ class ChainMessages : public Messages {
     double rest();
     // The memory kept for the next band.
     double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
-    // Two labellings with the same tally tie if their scores differ by no more than this.
-    void set_near(double near) { merger_.near = near; }
-    // Whether another labelling ties with one of the band and has the same tally.
-    bool tied(Index number) const { return ties_[number]; }
+    void set_near(double near) override { merger_.near = near; }
+    bool tied(Index number) const override { return ties_[number]; }
 
   private:
     // On the way down the chain: the tally decided so far, and the previous cell.

@@ -5,14 +5,14 @@
 namespace tallytree::bounds {
 
 bool GraphMessages::band(double budget, double most_work, Meter &meter) {
-    const auto size = static_cast<Index>(skeleton_.steps.size());
+    const auto size = static_cast<Index>(skeleton_->steps.size());
     for (Index t = 0; t < size; t++) {
         for (const Live &live : live(t)) where_[begin_[t] + live.state] = -1;
         live_begin_[t] = live_count_[t] = 0;
     }
     live_.clear();
     ways_.clear();
-    cells_.assign(1, {0, 0.0});  // that of tables which know nothing
+    cells_.assign(1, {0, 0.0, false});  // that of tables which know nothing
     work_ = 0;
     const auto lists = [&] { return static_cast<double>(live_.size() * sizeof(Live) + ways_.size() * sizeof(Way)); };
     reach(size - 1, 0, 0.0);
@@ -22,17 +22,21 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
         meter.spend(work_ - before);
         if (work_ > most_work || !has_room(lists())) return false;
     }
-    const auto bytes = [&] { return lists() + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Cell)); };
+    const auto bytes = [&] { return lists() + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Reached)); };
     for (Index t = 0; t < size; t++)
         for (Live &live : live(t)) {
             const double before = work_, room = budget - live.context;
-            const Verb verb = skeleton_.steps[t].verb;
+            const Verb verb = skeleton_->steps[t].verb;
             if (verb == Verb::Unit) live.cells_end = 1;
             if (verb == Verb::Join) fill_join(t, live, room);
             if (verb == Verb::Eliminate) fill(t, live, room);
             meter.spend(work_ - before);
             if (work_ > most_work || !has_room(bytes())) return false;
         }
+    const Live &root = live_.front();  // of the last table
+    root_ = root.cells_begin;
+    tallies_.clear();
+    for (Index i = root.cells_begin; i < root.cells_end; i++) tallies_.push_back({cells_[i].key, cells_[i].regret});
     return true;
 }
 
@@ -52,7 +56,7 @@ std::int32_t GraphMessages::reach(Index table, Index state, double context) {
 
 // Each table has one step that takes it, so all its live states are noted here, and none elsewhere.
 void GraphMessages::find_live(Index t, double budget) {
-    const Step &step = skeleton_.steps[t];
+    const Step &step = skeleton_->steps[t];
     if (step.verb == Verb::Unit) return;
     if (step.verb == Verb::Join) return find_live_join(t);
     const Index best_key = key_of(t, best_place_[t]);
@@ -76,7 +80,7 @@ void GraphMessages::find_live(Index t, double budget) {
 
 // First the states of one table, then those of the other.
 void GraphMessages::find_live_join(Index t) {
-    const Step &step = skeleton_.steps[t];
+    const Step &step = skeleton_->steps[t];
     const Index first = live_begin_[t], last = first + live_count_[t];
     for (Index i = first; i < last; i++) {
         const Index state = operands(t, live_[i].state).a;
@@ -93,7 +97,7 @@ void GraphMessages::find_live_join(Index t) {
 
 // The cells of a state: those of the states that it can be made from, moved and with what the choice loses.
 void GraphMessages::fill(Index t, Live &live, double room) {
-    const auto inputs = this->live(skeleton_.steps[t].a);
+    const auto inputs = this->live(skeleton_->steps[t].a);
     const std::span ways(ways_.data() + live.ways_begin, static_cast<std::size_t>(live.ways_end - live.ways_begin));
     Index most = 0;
     for (const Way &way : ways) most += inputs[way.input].cells_end - inputs[way.input].cells_begin;
@@ -110,19 +114,20 @@ void GraphMessages::fill(Index t, Live &live, double room) {
         for (Index i = input.cells_begin; i < input.cells_end; i++) {
             const double regret = cells_[i].regret + way.regret;
             if (!(regret <= room)) continue;
-            if (ways.size() > 1) merger_.add({cells_[i].key + way.key, regret});
-            else cells_.push_back({cells_[i].key + way.key, regret});
+            const Reached cell{cells_[i].key + way.key, regret, cells_[i].tied};
+            if (ways.size() > 1) merger_.add(cell);
+            else cells_.push_back(cell);
         }
     }
     live.cells_end = static_cast<Index>(cells_.size());
 }
 
 void GraphMessages::fill_join(Index t, Live &live, double room) {
-    const Step &step = skeleton_.steps[t];
+    const Step &step = skeleton_->steps[t];
     const Live &a = this->live(step.a, ways_[live.ways_begin].input), &b = this->live(step.b, live.input_b);
     const auto plain = [&](const Live &one) {
         return one.cells_end - one.cells_begin == 1 && cells_[one.cells_begin].key == 0 &&
-               cells_[one.cells_begin].regret == 0;
+               cells_[one.cells_begin].regret == 0 && !cells_[one.cells_begin].tied;
     };
     if (plain(a) || plain(b)) {
         const Live &other = plain(a) ? b : a;
@@ -137,14 +142,10 @@ void GraphMessages::fill_join(Index t, Live &live, double room) {
     for (Index i = a.cells_begin; i < a.cells_end; i++)
         for (Index k = b.cells_begin; k < b.cells_end; k++) {
             const double regret = cells_[i].regret + cells_[k].regret;
-            if (regret <= room) merger_.add({cells_[i].key + cells_[k].key, regret});
+            if (regret > room) continue;
+            merger_.add({cells_[i].key + cells_[k].key, regret, cells_[i].tied || cells_[k].tied});
         }
     live.cells_end = static_cast<Index>(cells_.size());
-}
-
-std::span<const Cell> GraphMessages::tallies() const {
-    const Live &root = live_.front();  // of the last table
-    return {cells_.data() + root.cells_begin, static_cast<std::size_t>(root.cells_end - root.cells_begin)};
 }
 
 // Every choice is looked for again: no cell remembers where it comes from.
@@ -152,18 +153,18 @@ void GraphMessages::decode(Index number, std::int64_t *labelling) const {
     struct Visit {
         Index table;
         std::int32_t live;
-        Cell cell;
+        Reached cell;
     };
     const auto find = [&](const Live &live, Index key, auto fits) {
         for (Index i = live.cells_begin; i < live.cells_end; i++)
             if (cells_[i].key == key && fits(cells_[i].regret)) return i;
         return Index{-1};
     };
-    std::vector<Visit> left{{static_cast<Index>(live_begin_.size()) - 1, 0, tallies()[number]}};
+    std::vector<Visit> left{{static_cast<Index>(live_begin_.size()) - 1, 0, cells_[root_ + number]}};
     while (!left.empty()) {
         const auto [t, number_live, cell] = left.back();
         left.pop_back();
-        const Step &step = skeleton_.steps[t];
+        const Step &step = skeleton_->steps[t];
         const Live &live = this->live(t, number_live);
         if (step.verb == Verb::Unit) continue;
         if (step.verb == Verb::Join) {

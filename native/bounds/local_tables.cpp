@@ -26,23 +26,67 @@ bool lies_there(const Skeleton &skeleton, Index t) {
 }  // namespace
 
 LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
-                         std::vector<TableBlock<std::int64_t>> counts)
-    : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
-    const auto size = static_cast<Index>(skeleton_.steps.size());
+                         std::vector<TableBlock<std::int64_t>> counts, const ChainKernels &kernels)
+    : kernels_(&kernels), skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
+    const auto size = static_cast<Index>(skeleton_->steps.size());
     steps_.resize(size);
-    fits_ = statistics() <= kMostStatistics && !skeleton_.chart;
+    fits_ = statistics() <= kMostStatistics && !skeleton_->chart;
     if (!fits_) return;
     shift_places_.reserve(size);
-    kept_.begin.reserve(size + 1);
+    begin(false);
     for (Index t = 0; t < size; t++) {
-        facts_.operations += operations(skeleton_, t);
-        add_step(t);
-        merge_loops(t);
+        if (skeleton_->steps[t].verb == Verb::Eliminate) {
+            add_scores(t, steps_[t]);
+            add_counts(t, steps_[t]);
+        }
         changes_ += t > 0 && steps_[t].scores != steps_[t - 1].scores;
     }
     for (const auto &[t, place] : shift_places_) steps_[t].counts = shifts_.data() + place;
     add_constants();
     find_range();
+}
+
+void LocalTables::load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const KindCounts &counts) {
+    const bool same = skeleton_ == &skeleton;
+    skeleton_ = &skeleton;
+    scores_.assign(scores.begin(), scores.end());
+    const auto size = static_cast<Index>(skeleton.steps.size()), kinds = std::ssize(counts.ranges) / statistics();
+    shared_ = kinds;
+    steps_.assign(size, {});
+    main_ = late_ = {};
+    facts_ = {.operations = facts_.operations};
+    begin(same);
+    for (Index t = 0; t < size; t++) {
+        const Step &step = skeleton.steps[t];
+        if (step.verb != Verb::Eliminate) continue;
+        add_scores(t, steps_[t]);
+        add_kind(steps_[t], counts, step.variable);
+    }
+    add_constants();
+}
+
+// What depends on the program alone, and room for sums.
+void LocalTables::begin(bool same_program) {
+    summed_ = 0;
+    if (same_program) return;
+    const auto size = static_cast<Index>(skeleton_->steps.size());
+    std::size_t sums = 0;
+    facts_.operations = 0;
+    kept_.begin.assign(1, 0);
+    kept_.begin.reserve(size + 1);
+    kept_.data.clear();
+    for (Index t = 0; t < size; t++) {
+        facts_.operations += operations(*skeleton_, t);
+        merge_loops(t);
+        const Step &step = skeleton_->steps[t];
+        if (step.verb == Verb::Eliminate && !lies_there(*skeleton_, t)) sums += step.score_size;
+    }
+    sums_.resize(sums);
+}
+
+double LocalTables::kept() const {
+    return static_cast<double>(steps_.capacity() * sizeof(LocalStep) + kept_.data.capacity() * sizeof(Loop) +
+                               kept_.begin.capacity() * sizeof(Index) + sums_.capacity() * sizeof(double));
 }
 
 double LocalTables::bytes(const Skeleton &skeleton) {
@@ -52,8 +96,7 @@ double LocalTables::bytes(const Skeleton &skeleton) {
         const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
         sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index) +
                4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
-        if (!lies_there(skeleton, static_cast<Index>(t)))
-            sum += sizeof(std::vector<double>) + 8.0 * static_cast<double>(step.score_size);
+        if (!lies_there(skeleton, static_cast<Index>(t))) sum += 8.0 * static_cast<double>(step.score_size);
     }
     return sum;
 }
@@ -69,52 +112,62 @@ double LocalTables::operations(const Skeleton &skeleton, Index t) {
     return skeleton.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);
 }
 
-void LocalTables::add_step(Index t) {
-    const Step &step = skeleton_.steps[t];
-    if (step.verb != Verb::Eliminate) return;
-    LocalStep &local = steps_[t];
-    add_scores(t, local);
-    add_counts(t, local);
-    local.roundings = 8 + static_cast<double>(skeleton_.score_refs[t].size() + 2 * statistics());
-}
-
 void LocalTables::add_scores(Index t, LocalStep &local) {
-    const Step &step = skeleton_.steps[t];
-    const auto refs = skeleton_.score_refs[t];
-    const Index first = skeleton_.score_refs.begin[t], count = static_cast<Index>(refs.size());
+    const Step &step = skeleton_->steps[t];
+    const auto refs = skeleton_->score_refs[t];
+    const Index first = skeleton_->score_refs.begin[t], count = static_cast<Index>(refs.size());
     const auto table = [&](Index i) { return scores_[refs[i].block].row(refs[i].row); };
     if (step.late >= 0) {
         local.late = table(step.late);
         local.largest += largest(local.late, step.fresh, late_);
     }
-    if (lies_there(skeleton_, t)) {
+    if (lies_there(*skeleton_, t)) {
         local.scores = table(main_factor(step));
     } else {
-        auto &sum = sums_.emplace_back(step.score_size, 0.0);
+        double *sum = sums_.data() + summed_;
+        summed_ += step.score_size;
+        std::fill_n(sum, step.score_size, 0.0);
         for (Index i = 0; i < count; i++) {
-            double *out = sum.data();
+            double *out = sum;
             if (i == step.late) continue;
-            walk_factor(skeleton_.score_loops[first + i], [&](Index at, Index n, Index stride) {
+            walk_factor(skeleton_->score_loops[first + i], [&](Index at, Index n, Index stride) {
                 for (Index x = 0; x < n; x++) *out++ += table(i)[at + x * stride];
             });
         }
-        local.scores = sum.data();
+        local.scores = sum;
     }
     local.largest += largest(local.scores, step.score_size, main_);
     facts_.magnitude += local.largest;
+    local.roundings = 8 + static_cast<double>(refs.size() + 2 * statistics());
+}
+
+// The counts of a variable stand in the row of its kind.
+void LocalTables::add_kind(LocalStep &local, const KindCounts &counts, Index variable) {
+    const Index kind = counts.kinds[variable];
+    local.counts = counts.counts + kind * statistics() * counts.width;
+    local.apart = static_cast<std::int32_t>(counts.width);
+    local.shared = static_cast<std::int32_t>(kind);
+    for (Index p = 0; p < statistics(); p++) {
+        const auto [low, high] = counts.ranges[p * shared_ + kind];
+        facts_.range.low[p] += low;
+        facts_.range.high[p] += high;
+        local.reach[p] = static_cast<double>(std::max(std::abs(low), std::abs(high)));
+    }
 }
 
 void LocalTables::add_counts(Index t, LocalStep &local) {
-    const Step &step = skeleton_.steps[t];
-    const auto refs = skeleton_.shift_refs[t];
+    const Step &step = skeleton_->steps[t];
+    const auto refs = skeleton_->shift_refs[t];
     if (refs.empty()) return;
+    local.apart = static_cast<std::int32_t>(step.shift_size);
+    fits_ &= local.apart == step.shift_size;
     const auto place = static_cast<Index>(shifts_.size());
     shifts_.resize(shifts_.size() + static_cast<std::size_t>(step.shift_size * statistics()), 0);
     for (std::size_t i = 0; i < refs.size(); i++) {
         const std::int64_t *table = counts_[refs[i].block].row(refs[i].row);
-        std::int32_t *out = shifts_.data() + place + skeleton_.statistic_of[refs[i].block] * step.shift_size;
+        std::int32_t *out = shifts_.data() + place + skeleton_->statistic_of[refs[i].block] * step.shift_size;
         Index least = 0, most = 0;
-        walk_factor(skeleton_.shift_loops[skeleton_.shift_refs.begin[t] + static_cast<Index>(i)],
+        walk_factor(skeleton_->shift_loops[skeleton_->shift_refs.begin[t] + static_cast<Index>(i)],
                     [&](Index at, Index n, Index stride) {
                         for (Index x = 0; x < n; x++) {
                             const Index sum = out[x] + table[at + x * stride];
@@ -125,7 +178,7 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
                         out += n;
                     });
         fits_ &= std::max(-least, most) < kLargest;
-        double &reach = local.reach[skeleton_.statistic_of[refs[i].block]];
+        double &reach = local.reach[skeleton_->statistic_of[refs[i].block]];
         reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     }
     shift_places_.emplace_back(t, place_counts(place, local));
@@ -139,7 +192,7 @@ Index LocalTables::place_counts(Index place, LocalStep &local) {
     const std::uint64_t key = mixed(row);
     auto at = shift_rows_.find(key);
     const bool fresh = at == shift_rows_.end() && shift_rows_.size() < kMost;
-    if (fresh) at = shift_rows_.emplace(key, SharedRow{place, size, static_cast<std::int32_t>(shared())}).first;
+    if (fresh) at = shift_rows_.emplace(key, SharedRow{place, size, static_cast<std::int32_t>(shared_++)}).first;
     if (at == shift_rows_.end() || at->second.size != size ||
         !std::equal(row.begin(), row.end(), shifts_.begin() + at->second.place)) {
         unshared_++;
@@ -151,9 +204,10 @@ Index LocalTables::place_counts(Index place, LocalStep &local) {
 }
 
 void LocalTables::merge_loops(Index t) {
-    if (skeleton_.kept[t].empty()) return kept_.close_row();
-    std::vector<Loop> loops;
-    for (const Loop &loop : skeleton_.kept[t]) {
+    if (skeleton_->kept[t].empty()) return kept_.close_row();
+    auto &loops = loops_;
+    loops.clear();
+    for (const Loop &loop : skeleton_->kept[t]) {
         if (loop.count == 1) continue;
         if (!loops.empty()) {
             Loop &outer = loops.back();
@@ -170,18 +224,18 @@ void LocalTables::merge_loops(Index t) {
 }
 
 void LocalTables::add_constants() {
-    for (auto ref : skeleton_.constant_scores) facts_.constant += *scores_[ref.block].row(ref.row);
+    for (auto ref : skeleton_->constant_scores) facts_.constant += *scores_[ref.block].row(ref.row);
     if (facts_.constant != kNegativeInfinity) facts_.magnitude += std::abs(facts_.constant);
-    for (auto ref : skeleton_.constant_shifts)
-        facts_.constant_counts[skeleton_.statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
+    for (auto ref : skeleton_->constant_shifts)
+        facts_.constant_counts[skeleton_->statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
 }
 
 // Each factor's least and largest count, added up.
 void LocalTables::find_range() {
     std::array<double, kMostStatistics> low{}, high{};
     for (std::size_t b = 0; b < counts_.size(); b++) {
-        const auto p = skeleton_.statistic_of[b];
-        const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_.shift_scopes.blocks[b].count) : 1;
+        const auto p = skeleton_->statistic_of[b];
+        const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_->shift_scopes.blocks[b].count) : 1;
         for (Index k = 0; k < counts_[b].count; k++) {
             const std::int64_t *row = counts_[b].row(k);
             Index least = row[0], most = row[0];
@@ -201,20 +255,14 @@ void LocalTables::find_range() {
     }
 }
 
-double LocalTables::largest(const double *table, Index size, Measured &last) {
-    if (table == last.table) return last.largest;
-    std::array<double, 4> most{};  // that need not wait for each other
-    for (Index i = 0; i < size; i++) {
-        const double x = table[i] == kNegativeInfinity ? 0.0 : std::abs(table[i]);
-        most[i % 4] = most[i % 4] > x ? most[i % 4] : x;
-    }
-    last = {table, std::max({most[0], most[1], most[2], most[3]})};
+double LocalTables::largest(const double *table, Index size, Measured &last) const {
+    if (table != last.table) last = {table, kernels_->sizes(table, 1, size, size)};
     return last.largest;
 }
 
 double LocalTables::small_budget(double span) const {
     double states = 0;
-    for (const auto n : skeleton_.cardinalities) states += n;
+    for (const auto n : skeleton_->cardinalities) states += n;
     states /= static_cast<double>(std::max<Index>(length(), 1));
     return std::min(60.0 / span, 0.3 / (1 + 0.1 * states));
 }
@@ -225,15 +273,15 @@ Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
     const auto each = [&](const ScopeBlock &scopes, auto use) {
         for (Index k = 0; k < scopes.count; k++) {
             Index at = 0;
-            for (auto v : scopes.row(k)) at = at * skeleton_.cardinalities[v] + labelling[v];
+            for (auto v : scopes.row(k)) at = at * skeleton_->cardinalities[v] + labelling[v];
             use(k, at);
         }
     };
     for (std::size_t b = 0; b < scores_.size(); b++)
-        each(skeleton_.score_scopes.blocks[b], [&](Index k, Index at) { score.add(scores_[b].row(k)[at]); });
+        each(skeleton_->score_scopes.blocks[b], [&](Index k, Index at) { score.add(scores_[b].row(k)[at]); });
     for (std::size_t b = 0; b < counts_.size(); b++)
-        each(skeleton_.shift_scopes.blocks[b],
-             [&](Index k, Index at) { found.tally[skeleton_.statistic_of[b]] += counts_[b].row(k)[at]; });
+        each(skeleton_->shift_scopes.blocks[b],
+             [&](Index k, Index at) { found.tally[skeleton_->statistic_of[b]] += counts_[b].row(k)[at]; });
     found.score = score.total();
     return found;
 }

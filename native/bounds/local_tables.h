@@ -1,10 +1,10 @@
 // What each step of a program adds to its input message: local scores, and local counts, which get prices.
 #pragma once
 
-#include <deque>
 #include <unordered_map>
 
 #include "bounds/subject.h"
+#include "kernels/chain_pass.h"
 #include "plan/skeleton.h"
 
 namespace tallytree::bounds {
@@ -18,6 +18,7 @@ struct LocalStep {
     double roundings = 0;                  // the number of roundings of a value
     std::array<double, kMostStatistics> reach{};  // the largest size of a count
     std::int32_t shared = -1;                     // steps with the same number have the same `counts`
+    std::int32_t apart = 0;                       // from the counts of one statistic to those of the next
 };
 
 // A hash of a row of counts.
@@ -37,14 +38,30 @@ struct Facts {
     Box range;
 };
 
+// Where statistics count single variables alone: what they count in the states of a kind of variable.
+struct KindCounts {
+    using Range = std::pair<std::int64_t, std::int64_t>;
+    const std::int32_t *counts;  // [kind][statistic][state], rows of some width
+    Index width;
+    std::span<const Range> ranges;        // [statistic][kind]: the least and the most
+    std::span<const std::int64_t> kinds;  // of each variable
+};
+
 class LocalTables : public Subject {
   public:
+    explicit LocalTables(const ChainKernels &kernels) : kernels_(&kernels) {}
     // Without steps, where all that is to be known of them is known.
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
                 std::vector<TableBlock<std::int64_t>> counts, const Facts &facts)
-        : skeleton_(skeleton), scores_(std::move(scores)), counts_(std::move(counts)), facts_(facts) {}
+        : skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)), facts_(facts) {}
     LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
-                std::vector<TableBlock<std::int64_t>> counts);
+                std::vector<TableBlock<std::int64_t>> counts, const ChainKernels &kernels);
+    LocalTables(const LocalTables &) = delete;
+    // The next model, in the same memory. Each statistic has one block, which looks at each variable by itself. The
+    // skeletons of all models are there as long as the last one is.
+    void load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const KindCounts &counts);
+    // The memory that waits for the next model.
+    double kept() const;
 
     // What it and the program take, at most.
     static double bytes(const Skeleton &skeleton);
@@ -52,8 +69,8 @@ class LocalTables : public Subject {
     static double operations(const Skeleton &skeleton);
     static double operations(const Skeleton &skeleton, Index step);
 
-    const Skeleton &skeleton() const { return skeleton_; }
-    Index statistics() const override { return skeleton_.statistics; }
+    const Skeleton &skeleton() const { return *skeleton_; }
+    Index statistics() const override { return skeleton_->statistics; }
     const LocalStep &operator[](Index step) const { return steps_[step]; }
     // The loops over kept states, neighbours made one where they can be.
     std::span<const Loop> kept(Index step) const { return kept_[step]; }
@@ -62,14 +79,14 @@ class LocalTables : public Subject {
     const Box &range() const override { return facts_.range; }
     double magnitude() const override { return facts_.magnitude; }
     double operations() const override { return facts_.operations; }
-    Index length() const override { return static_cast<Index>(skeleton_.cardinalities.size()); }
+    Index length() const override { return static_cast<Index>(skeleton_->cardinalities.size()); }
     Index variables() const override { return length(); }
-    Index choices() const override { return static_cast<Index>(skeleton_.steps.size()); }
+    Index choices() const override { return static_cast<Index>(skeleton_->steps.size()); }
     double small_budget(double span) const override;
     // How often the local scores are other ones than those of the step before.
     Index changes() const { return changes_; }
-    // How many rows of counts steps share.
-    Index shared() const { return static_cast<Index>(shift_rows_.size()); }
+    // How many rows of counts steps share, or could.
+    Index shared() const { return shared_; }
     // How many rows of counts there are, shared or not.
     Index count_rows() const { return shared() + unshared_; }
     // Whether counts and tallies fit the numbers that the search has for them.
@@ -77,10 +94,11 @@ class LocalTables : public Subject {
     Evaluated evaluate(const std::int64_t *labelling) const override;
 
   private:
-    void add_step(Index t);
+    void begin(bool same_program);
     void add_scores(Index t, LocalStep &local);
     void add_counts(Index t, LocalStep &local);
     Index place_counts(Index place, LocalStep &local);
+    void add_kind(LocalStep &local, const KindCounts &counts, Index variable);
     void merge_loops(Index t);
     void add_constants();
     void find_range();
@@ -88,14 +106,17 @@ class LocalTables : public Subject {
         const double *table = nullptr;
         double largest = 0;
     };
-    static double largest(const double *table, Index size, Measured &last);
+    double largest(const double *table, Index size, Measured &last) const;
 
-    const Skeleton &skeleton_;
+    const ChainKernels *kernels_ = nullptr;
+    const Skeleton *skeleton_ = nullptr;
     std::vector<TableBlock<double>> scores_;
     std::vector<TableBlock<std::int64_t>> counts_;
     std::vector<LocalStep> steps_;
     Ragged<Loop> kept_;
-    std::deque<std::vector<double>> sums_;  // of several factors
+    std::vector<Loop> loops_;
+    std::vector<double> sums_;  // of several factors
+    std::size_t summed_ = 0;    // how many of these are there
     std::vector<std::int32_t> shifts_;
     struct SharedRow {
         Index place, size;
@@ -104,7 +125,7 @@ class LocalTables : public Subject {
     std::unordered_map<std::uint64_t, SharedRow> shift_rows_;  // by `mixed`
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     Facts facts_;
-    Index changes_ = 0, unshared_ = 0;
+    Index changes_ = 0, shared_ = 0, unshared_ = 0;
     bool fits_ = true;
     Measured main_, late_;  // often one and the same at every step
 };

@@ -66,6 +66,26 @@ class Messages {
     bool full_ = false;
 };
 
+// What a search over a list of tallies needs to know about a model besides its passes.
+struct Measures {
+    Box range;             // no tally lies outside
+    double variables = 0;  // how many
+    double magnitude = 0;  // the largest sizes of all scores, added up
+    double sums = 0;       // roughly how many numbers a regret is added up from, at most
+    double pass = 0;       // what a pass takes, in operations of a whole table
+    double few = 0;        // the work of a band that takes about as long as a pass
+};
+
+// Messages whose bands notice ties, for models of which many are solved at once.
+class TiedMessages : public Messages {
+  public:
+    virtual Measures measures() const = 0;
+    // Two labellings with one tally are as good as each other if they are no further apart than this.
+    virtual void set_near(double near) = 0;
+    // Whether there is another labelling with the tally of one of the band, as good as it.
+    virtual bool tied(Index number) const = 0;
+};
+
 // Cells of one list, one for each tally: of those that are alike the one of least regret.
 template <class Cell>
 class Merger {

@@ -1,4 +1,4 @@
-// Where the next pass along a short chain is made.
+// Where the next pass is made.
 #include "bounds/proximal.h"
 #include "bounds/tally_search.h"
 
@@ -58,7 +58,7 @@ std::optional<Prices> TallySearch::bundle() {
     double model = kNegativeInfinity;
     for (std::size_t i = 0; i < values_.size(); i++) model = std::max(model, values_[i] + inner(slopes_[i], move));
     if (!(spreads_[best_].budget - model > kGain * spreads_[best_].budget)) return {};
-    if (!(norm(move) > 1e-6 * scale_ / static_cast<double>(messages_.rows().length))) return {};
+    if (!(norm(move) > 1e-6 * scale_ / measures_.variables)) return {};
     return plus(centre, move);
 }
 

@@ -7,9 +7,6 @@ namespace {
 constexpr double kCell = 64;  // a cell of a band takes as long as so many operations of a whole table
 constexpr std::size_t kMostPasses = 16;
 constexpr std::size_t kMostCandidates = 64;
-// How many times the states of all positions a band may look at before more passes are made: these cost more where
-// neighbours count, too.
-constexpr double kFew = 4, kFewOfNeighbours = 8;
 constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
 template <class List>
@@ -28,7 +25,7 @@ const double &TallySearch::loss_at(const Tally &tally) const {
 bool TallySearch::begin(const LossBox &asked) {
     asked_ = asked;
     last_ = asked.statistics - 1;
-    box_ = messages_.rows().range;
+    box_ = measures_.range;
     for (Index p = 0; p <= last_; p++) {
         box_.low[p] = std::max(box_.low[p], asked.low[p]);
         box_.high[p] = std::min(box_.high[p], asked.low[p] + asked.extent[p] - 1);
@@ -43,9 +40,7 @@ bool TallySearch::begin(const LossBox &asked) {
     stalled_ = 0;
     value_ = asked.slack ? 0 : kNegativeInfinity;
     work_ = 0;
-    double largest = 0;
-    for (const auto &share : messages_.rows().shares) largest += share.largest;
-    scale_ = std::max(0.3 * largest / static_cast<double>(messages_.rows().length), 1e-300);
+    scale_ = std::max(0.3 * measures_.magnitude / measures_.variables, 1e-300);
     return true;
 }
 
@@ -181,16 +176,18 @@ void TallySearch::spread_all() {
 // ---- the search ----------------------------------------------------------------------------------------------------
 
 void TallySearch::pass(const Prices &prices) {
-    const auto &rows = messages_.rows();
-    const Pass &found = passes_.emplace_back(messages_.pass(prices, *meter_));
-    work_ += static_cast<double>(rows.length * rows.states * rows.width) * (rows.neighbours_count() ? 3 : 1);
+    const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
+    work_ += measures_.pass;
     if (found.most == kNegativeInfinity) return;
     meet(found.most - paid(prices, found.tally), found.tally, 2 * tolerance(found));
     if (passes_.size() == 1) fill(found);
     else cut(found);
 }
 
-bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter) {
+bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optional<Prices> start, Limits limits,
+                      Meter &meter) {
+    messages_ = &messages;
+    measures_ = messages.measures();
     meter_ = &meter;
     most_work_ = limits.work;
     most_band_ = limits.band;
@@ -200,14 +197,12 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
     cold_ = !start;
     pass(prices_);
     if (passes_[0].most == kNegativeInfinity || !std::isfinite(value_)) return false;
-    const auto &rows = messages_.rows();
-    const double few =
-        (rows.neighbours_count() ? kFewOfNeighbours : kFew) * static_cast<double>(rows.length * rows.states);
+    const double few = measures_.few;
     double tried = kInfinity;
     while (true) {
         spread_all();
         prices_ = passes_[best_].prices;
-        messages_.hold(prices_);
+        messages_->hold(prices_);
         const bool last = passes_.size() >= kMostPasses || work_ > most_work_;
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
@@ -228,9 +223,9 @@ bool TallySearch::run(const LossBox &asked, std::optional<Prices> start, Limits 
 bool TallySearch::peek(double budget, double most_work) {
     const Pass at = passes_[best_];
     const double before = value_;
-    if (!messages_.recall(at.prices)) return false;
-    const bool within = messages_.band(budget, std::min(most_work, most_band_), *meter_);
-    work_ += messages_.work() * kCell;
+    if (!messages_->recall(at.prices)) return false;
+    const bool within = messages_->band(budget, std::min(most_work, most_band_), *meter_);
+    work_ += messages_->work() * kCell;
     if (!within) return false;
     each_cell(at, [&](const Tally &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     if (!(value_ > before)) return false;
@@ -242,7 +237,7 @@ bool TallySearch::peek(double budget, double most_work) {
 template <class Use>
 void TallySearch::each_cell(const Pass &at, Use use) const {
     const Packing packing(asked_.statistics);
-    const auto cells = messages_.tallies();
+    const auto cells = messages_->tallies();
     for (std::size_t i = 0; i < cells.size(); i++) {
         Tally tally = packing.unpack(cells[i].key);
         for (Index p = 0; p <= last_; p++) tally[p] += at.tally[p];
@@ -255,13 +250,12 @@ bool TallySearch::look(double most_work) {
     const Pass at = passes_[best_];
     if (!(most_work > 0)) return false;
     if (spreads_[best_].budget == kNegativeInfinity) return true;  // nothing lives
-    if (!messages_.recall(at.prices)) messages_.pass(at.prices, *meter_);
-    const auto &rows = messages_.rows();
+    if (!messages_->recall(at.prices)) messages_->pass(at.prices, *meter_);
     const double budget = std::max(spreads_[best_].budget, 0.0);
-    const double slack = 2 * tolerance(at) + kUnit * budget * static_cast<double>(rows.length * rows.states);
-    messages_.set_near(2 * slack);
-    const bool within = messages_.band(budget + 4 * slack, std::min(most_work, most_band_), *meter_);
-    work_ += messages_.work() * kCell;
+    const double slack = 2 * tolerance(at) + kUnit * budget * measures_.sums;
+    messages_->set_near(2 * slack);
+    const bool within = messages_->band(budget + 4 * slack, std::min(most_work, most_band_), *meter_);
+    work_ += messages_->work() * kCell;
     return within;
 }
 
@@ -284,7 +278,7 @@ bool TallySearch::keep_candidates(const Pass &at) {
     return asked_.slack && settle_lossless();
 }
 
-bool TallySearch::unique() const { return candidates_.size() == 1 && !messages_.tied(candidates_[0].number); }
+bool TallySearch::unique() const { return candidates_.size() == 1 && !messages_->tied(candidates_[0].number); }
 
 // ---- nothing violates the margin -----------------------------------------------------------------------------------
 
@@ -313,13 +307,13 @@ bool TallySearch::settle_lossless() {
         Prices prices{};
         for (Index p = 0; p <= last_; p++)
             if (box_.low[p] != box_.high[p]) prices[p] = (*wanted)[p] == box_.high[p] ? price : -price;
-        const Pass at = messages_.pass(prices, *meter_);
+        const Pass at = messages_->pass(prices, *meter_);
         if (at.most == kNegativeInfinity) return false;
         if (at.tally != *wanted) continue;
         const double slack = off_ = 4 * tolerance(at);
-        messages_.set_near(2 * slack);
-        if (!messages_.band(4 * slack, std::min((most_work_ - work_) / kCell, most_band_), *meter_)) return false;
-        const auto cells = messages_.tallies();
+        messages_->set_near(2 * slack);
+        if (!messages_->band(4 * slack, std::min((most_work_ - work_) / kCell, most_band_), *meter_)) return false;
+        const auto cells = messages_->tallies();
         for (std::size_t i = 0; i < cells.size(); i++)
             if (cells[i].key == 0)
                 candidates_.push_back({*wanted, at.most - paid(prices, *wanted), static_cast<Index>(i)});

@@ -1,5 +1,5 @@
-// The search for the labelling that most violates a margin, on a chain, with the losses of all tallies in a
-// table: for batches of thousands of sentences.
+// The search for the labelling that most violates a margin where the losses of all tallies stand in a table: sentences,
+// trees and images, by the thousand.
 //
 // The same as search.h with single tallies in place of boxes: each plain pass bounds the score of every
 // tally, and a tally *lives* until a pass shows that it cannot reach the best value known. The budget of a
@@ -8,8 +8,8 @@
 
 #include <optional>
 
-#include "bounds/chain_messages.h"
-#include "bounds/need.h"
+#include "bounds/messages.h"
+#include "kernels/tally_lists.h"
 
 namespace tallytree::bounds {
 
@@ -30,7 +30,7 @@ struct LossBox {
 
 class TallySearch {
   public:
-    TallySearch(ChainMessages &messages, const TallyKernels &kernels) : messages_(messages), kernels_(kernels) {}
+    explicit TallySearch(const TallyKernels &kernels) : kernels_(kernels) {}
 
     struct Candidate {
         Tally tally;
@@ -42,9 +42,9 @@ class TallySearch {
         double band;  // the work of one band, which needs memory in proportion
         bool equals;  // whether to go on where many labellings are as good as each other
     };
-    // Looks for the labellings that may be the best, up to rounding, from the rows of the messages. False where it has
-    // not found them within the limits, or has no proof that there are no others.
-    bool run(const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter);
+    // Looks for the labellings that may be the best, up to rounding; the messages are used until the next run. False
+    // where it has not found them within the limits, or has no proof that there are no others.
+    bool run(TiedMessages &messages, const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter);
     std::span<const Candidate> candidates() const { return candidates_; }
     // Whether there is one labelling alone that may be the best.
     bool unique() const;
@@ -89,8 +89,9 @@ class TallySearch {
     double tolerance(const Pass &pass) const;
     const double &loss_at(const Tally &tally) const;
 
-    ChainMessages &messages_;
+    TiedMessages *messages_ = nullptr;
     const TallyKernels &kernels_;
+    Measures measures_;
     LossBox asked_{};
     Box box_;         // the tallies that there can be
     Index last_ = 0;  // the last statistic

@@ -37,14 +37,13 @@ class ItemSolver {
           memory_limit_(batch.memory_limit()) {}
 
     // By bounds; false where that cannot be done, or is not worth it.
-    bool solve_by_bounds(SentenceSearch &search, Gate &gate, BatchAnswer &answer) {
+    bool solve_by_bounds(ItemSearch &search, Gate &gate, BatchAnswer &answer) {
         if (item_.strategy == Strategy::Full || item_.chooser != Chooser::Losses || item_.count != 1) return false;
         const bool open = item_.strategy == Strategy::Bounds;
-        if ((!open && skeleton_.cost < kWorthTrying) || !SentenceSearch::suits(skeleton_, item_.scores, item_.truth))
-            return false;
-        const Sentence sentence{skeleton_, item_.scores, item_.truth, *item_.losses};
-        if (search.held() > kHeld * memory_limit_) search.forget();
-        const double bytes = SentenceSearch::bytes(sentence) + search.held();
+        if (!open && skeleton_.cost < kWorthTrying) return false;
+        const LossItem asked{skeleton_, item_.scores, item_.truth, *item_.losses};
+        if (!search.take(asked, kHeld * memory_limit_)) return false;
+        const double bytes = search.bytes();
         if (bytes > memory_limit_) return false;
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
@@ -52,7 +51,7 @@ class ItemSolver {
         Meter meter(poll_);
         const double work = (open ? kMostTables : kShare) * skeleton_.cost;
         const double band = (memory_limit_ - bytes) / kBandBytes;
-        if (!search.run(sentence, truth_score, item_.prices, {work, band, open}, meter)) return false;
+        if (!search.run(asked, truth_score, item_.prices, {work, band, open}, meter)) return false;
         if (!open && !search.found().unique()) return false;  // the table tells equals apart
         answer.bounded = choose_labelling(search, truth_score, answer.labellings);
         return answer.bounded;
@@ -87,7 +86,7 @@ class ItemSolver {
 
     // Of labellings that are as good as each other up to rounding the best, and among equals the one of the first
     // tally.
-    bool choose_labelling(const SentenceSearch &search, double truth_score, std::vector<Labelling> &to) {
+    bool choose_labelling(const ItemSearch &search, double truth_score, std::vector<Labelling> &to) {
         Index first = 0;
         for (const auto &one : search.found().candidates()) {
             Labelling found;
@@ -223,11 +222,11 @@ std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels
     Arena::trim(memory_limit_);
     threads = threads_within(memory_limit_, threads);
     std::vector<Workspace> workspaces(threads);
-    std::vector<std::unique_ptr<SentenceSearch>> searches(threads);
+    std::vector<std::unique_ptr<ItemSearch>> searches(threads);
     const Work work = [&](Worker &worker, Index i) {
         Workspace &space = workspaces[worker.number];
         auto &search = searches[worker.number];
-        if (!search) search = std::make_unique<SentenceSearch>(*kernels);
+        if (!search) search = std::make_unique<ItemSearch>(*kernels);
         ItemSolver solver(*this, i, space, worker.poll);
         const double share = memory_limit_ / static_cast<double>(threads);
         const bool found = decoding.wanted && solver.solve_by_bounds(*search, gate, answers[i]);

@@ -3,7 +3,7 @@
 
 #include "bulk/loss_table.h"
 #include "bulk/thread_pool.h"
-#include "bulk/sentence_search.h"
+#include "bulk/item_search.h"
 #include "bulk/truth_tables.h"
 #include "walk/evaluate.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/chain_pass.h"
 
-#include "kernels/vectors.h"
+#include "kernels/tree_step.h"
 
 namespace tallytree {
 namespace TALLYTREE_ISA {
@@ -307,7 +307,7 @@ Int settled(const ChainSettled &c) {
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back, charge, sizes, digest, same, settled};
+const ChainKernels chains{pass, back, charge, sizes, digest, same, settled, down, along};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -53,6 +53,14 @@ struct ChainSettled {
     double room;
 };
 
+// A table of scores of two neighbours, and what is known of the states of the first.
+struct StepTable {
+    std::int64_t states, count;  // of the first, and of the second
+    std::int64_t stride;         // from one row to the next
+    const double *known, *scores;
+    double *to;  // for each state of the second
+};
+
 struct ChainKernels {
     // priced[t] = message + prices[kinds[t]]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
     // With rows of 8 numbers, from[t, s'] = the first s with that most; other rows are looked at again by `back`.
@@ -69,6 +77,9 @@ struct ChainKernels {
     bool (*same)(const ChainCounts &counts, const std::int32_t *numbers, const std::int64_t *rows, std::int64_t apart);
     // How many positions, from the last one down, have no state but the best one within `room` of it.
     std::int64_t (*settled)(const ChainSettled &settled);
+    // to[i] = max over s of known[s] + scores[s, i], with a row for each s; and the same with a row for each i.
+    void (*down)(const StepTable &table);
+    void (*along)(const StepTable &table);
 };
 
 }  // namespace tallytree

@@ -13,6 +13,7 @@ from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.truth_tables import Search
 from tallytree.kernels import native
 from tallytree.planning.options import PlanOptions
+from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import Plan
 
 
@@ -139,6 +140,22 @@ def bounded_batch():
     return made
 
 
+def bounded_graphs():
+    rng = np.random.default_rng(2)
+    scopes = [(int(rng.integers(v)), v) for v in range(1, 16)] + [(0, 15)]
+    blocks = np.arange(16, dtype=np.int32)[:, None], np.array(scopes, dtype=np.int32)
+    tables = truth_tables(tt.losses.FBeta(background=0), 3, None)
+    truths, _ = tables.truths(rng.integers(0, 3, 64), [16] * 4, "slack", search=Search("bounds"))
+    model = tt.Model(
+        [3] * 16, [((v,), np.zeros(3)) for v in range(16)] + [(s, np.zeros((3, 3))) for s in scopes]
+    )
+    program = skeleton(model, tables.shapes(model))
+    scores = [rng.normal(size=(len(rows), *[3] * rows.shape[1])) for _ in range(4) for rows in blocks]
+    made = native.Batch(native.TallyMode.AUTO, 1e9)
+    made.add_models([program] * 4, scores, truths)
+    return made
+
+
 def bounded_answers(made, threads=1):
     made.run(threads)
     assignments, tallies, _, known = made.labellings()
@@ -183,6 +200,8 @@ QUESTIONS = {
     "batch on two threads": (batch, partial(batch_answers, threads=2)),
     "batch by bounds": (bounded_batch, bounded_answers),
     "batch by bounds on two threads": (bounded_batch, partial(bounded_answers, threads=2)),
+    "batch of graphs by bounds": (bounded_graphs, bounded_answers),
+    "batch of graphs by bounds on two threads": (bounded_graphs, partial(bounded_answers, threads=2)),
 }
 
 

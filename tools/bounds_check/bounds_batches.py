@@ -1,12 +1,16 @@
 """Batches by bounds and by whole tables: of models, and of chains as learning has them."""
 
+from math import inf
+
 import numpy as np
 from bounds_single import loss_of, same, scores, verified
 
 import tallytree as tt
 from tallytree.bounding import BoundsCertificate
 from tallytree.bulk.chains import Chains, best_of_chains
+from tallytree.bulk.loss_batch import most_violated
 from tallytree.bulk.truth_tables import Search
+from tallytree.testing.problems import SHAPES
 
 
 def check_batch(rng, most, tally):
@@ -42,7 +46,7 @@ def check_batch(rng, most, tally):
     return ""
 
 
-def _compared(full, auto, bounds, tally):
+def _compared(full, auto, bounds, tally, kind="", check=True):
     if isinstance(full, tt.TallytreeError):
         tally["refused"] += 1
         return "" if str(full) == str(auto) == str(bounds) else f"{full}, {auto} and {bounds}"
@@ -50,10 +54,63 @@ def _compared(full, auto, bounds, tally):
         return f"auto has {auto}, the table {full}"
     if not np.array_equal(full.assignment, auto.assignment):
         return f"auto has the labelling {auto.assignment}, the table {full.assignment}"
-    by_bounds = isinstance(bounds.certificate, BoundsCertificate)
-    tally["in a batch by bounds" if by_bounds else "in a batch in full"] += 1
+    by_bounds = check and isinstance(bounds.certificate, BoundsCertificate)
+    tally[kind or ("in a batch by bounds" if by_bounds else "in a batch in full")] += 1
     wrong = same(full, bounds, 1e-9 * (1 + abs(full.value)) + 4 * tt.testing.score_tolerance(full.model), 0)
     return wrong or (verified(bounds) if by_bounds else "")
+
+
+GRAPHS = 12  # in one batch
+VERIFIED = 0.05  # of the answers to questions about graphs: their certificates take long
+
+
+def graph(rng, most, states):
+    """Return a model of any shape, with factors of the same variables in any order."""
+    shape = str(rng.choice(list(SHAPES)))
+    variables = int(rng.integers(1, (most if shape in ("chain", "tree", "star") else min(most, 10)) + 1))
+    scopes = [(v,) for v in range(variables) if rng.random() < 0.8] + SHAPES[shape](rng, variables)
+    scopes += [scopes[rng.integers(len(scopes))] for _ in range(int(rng.integers(3)) if scopes else 0)]
+    factors = [(tuple(rng.permutation(s).tolist()), rng.normal(size=[states] * len(s))) for s in scopes]
+    return scores(rng, tt.Model([states] * variables, factors))
+
+
+def check_graphs(rng, most, tally):
+    """Check models of any shape and one number of states, from prices of any kind, on one or two threads."""
+    states = int(rng.choice([1, 2, 2, 3, 3, 4, 5, 9]))
+    models = [graph(rng, most, states) for _ in range(GRAPHS)]
+    truths = [np.where(rng.random(len(m)) < 0.4, 0, rng.integers(0, states, len(m))) for m in models]
+    pairs = [(m, t) for m, t in zip(models, truths, strict=True) if m.score(t) > -inf]
+    if not pairs:
+        tally["skipped"] += 1
+        return ""
+    models, truths = zip(*pairs, strict=True)
+    recipe = loss_of(rng, models[0], truths[0]).replace(truth=None)
+    scaling, margin = str(rng.choice(["margin", "slack"])), float(rng.choice([0.0, 0.1, 1.0, 10.0, 200.0]))
+    common = {"truths": truths, "margin": margin, "threads": int(rng.integers(1, 3)), "errors": "return"}
+    ways = [
+        tt.loss_augmented_batch(models, recipe, scaling, strategy=way, **common)
+        for way in ("full", "auto", "bounds")
+    ]
+    check = bool(rng.random() < VERIFIED)
+    for full, auto, bounds in zip(*ways, strict=True):
+        wrong = _compared(full, auto, bounds, tally, "graphs", check)
+        if wrong:
+            return f"{recipe} {scaling} {margin}: {wrong}"
+    return _from_any_prices(rng, models, recipe, truths, scaling, tally)
+
+
+def _from_any_prices(rng, models, recipe, truths, scaling, tally):
+    if not getattr(recipe, "by_size", False):
+        return ""
+    counted = len(recipe.counted)
+    prices = float(rng.choice([0.1, 1.0, 100.0])) * rng.normal(size=(len(models), counted))
+    found = most_violated(models, recipe, truths, scaling, prices=prices)
+    full = tt.loss_augmented_batch(models, recipe, scaling, truths=truths, strategy="full")
+    for one, (other,) in zip(full, found, strict=True):
+        tally["graphs from prices"] += 1
+        if one.value != other.value or not np.array_equal(one.assignment, other.assignment):
+            return f"{recipe} {scaling}: from other prices {other.assignment}, the table {one.assignment}"
+    return ""
 
 
 CHAINS = 24  # in one batch

@@ -1,10 +1,13 @@
-"""Problems of a batch that are not chains and have large tables: each is searched on its own.
+"""Problems of a batch that are searched one at a time: models that are not chains, and have large tables.
 
-Chains are searched natively, many at a time. For a tree or a grid whose table takes milliseconds or more, a
-separate search by bounds is worthwhile: it takes a small fraction of the time.
+Most problems are searched natively, many at a time, from lists of all their tallies. That does not work for
+problems with constraints, and is slow for trees and grids with many variables, which have too many tallies.
+If their table takes milliseconds or more, a separate search over boxes of tallies is worthwhile.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,13 +22,17 @@ _FOREST, _OTHERS = 150, 40
 """The minimum numbers of variables: tables of smaller models are so small that the check does not pay off."""
 
 
-def searched_alone(asked: LossArguments, options: BatchOptions) -> set[int]:
-    """Return the problems of a batch that are searched by bounds, each on its own."""
+MOST_LISTED = 192
+"""Up to this many variables, listing all tallies of two counts is faster than a search over boxes."""
+
+
+def searched_alone(asked: LossArguments, numbers: Iterable[int], options: BatchOptions) -> set[int]:
+    """Return which of some problems of a batch are searched by bounds, each on its own."""
     if options.strategy == "full" or asked.tallies > 1:
         return set()
     large = [
         (number, model)
-        for number, model in enumerate(asked.models)
+        for number, model in ((number, asked.models[number]) for number in numbers)
         if isinstance(model, Model) and len(model.cardinalities) >= _OTHERS
     ]
     chains = {model.key: is_chain(model) for model in {model.key: model for _, model in large}.values()}

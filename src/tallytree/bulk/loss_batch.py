@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Batch, BatchOptions, Errors
-from tallytree.bulk.large_graphs import searched_alone
+from tallytree.bulk.large_graphs import MOST_LISTED, searched_alone
 from tallytree.bulk.loss_jobs import LossArguments, in_bulk
 from tallytree.errors import TallytreeError
 from tallytree.losses.base import Loss
@@ -48,15 +51,15 @@ def loss_augmented_batch(
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
     errors, **options
-        As for :func:`solve_batch`; and ``strategy``, for losses of positions on chains, and for other models
-        with large tables: "full" computes full tables, "bounds" searches without them, and "auto", the
-        default, whichever is likely to be faster.
+        As for :func:`solve_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
+        them, and "auto", the default, whichever is likely to be faster.
 
     Returns
     -------
     list of AugmentedSolution
-        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit; with "bounds",
-        and for models with large tables that are not chains, a different one of the same value may be found.
+        Each as :func:`loss_augmented` would return it with ``strategy="full"``, bit for bit. A different one
+        of the same value may be found with "bounds", and on models that are not chains, if they have large
+        tables and more than 192 variables or a constraint.
         With ``errors="return"``, a :class:`TallytreeError` in place of each answer that failed.
 
     Examples
@@ -95,24 +98,29 @@ def most_violated(
     scaling: Scaling,
     count: int = 1,
     threads: int | None = None,
+    prices: NDArray[np.float64] | None = None,
 ) -> list[list[AugmentedSolution]]:
     """Find the labellings of many models that most violate the margin: the best of each of the best tallies.
 
     `models`, `loss`, `truths`, `scaling` and `threads`: as for :func:`loss_augmented_batch`. `count`: the
     number of labellings per model; fewer if there are fewer tallies. Those of one model are what
-    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`.
+    :meth:`LossProfile.top` gives, or for one labelling :func:`loss_augmented`. `prices`: for each model and
+    statistic of the loss, where the search starts, if it is a number; replaced by where it ended.
     """
     size = len(models)
     losses = [loss] * size if isinstance(loss, Loss) else list(loss)
     nothing = [None] * size
     rights = nothing if truths is None else list(truths)
-    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count)
+    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count, prices)
     return _solved(asked, BatchOptions(PlanOptions(), threads, "raise"))
 
 
 def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
-    alone = searched_alone(asked, options)
+    sizes = [len(model) if isinstance(model, Model) else 0 for model in asked.models]
+    large = [number for number, size in enumerate(sizes) if size > MOST_LISTED]
+    alone = searched_alone(asked, large, options)
     bulks = in_bulk(asked, alone, options.plan.limit)
     rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
+    alone |= searched_alone(asked, rest.difference(large), options)
     problems = {number: asked.problem(number, number in alone) for number in sorted(rest)}
     return Batch(problems, options, bulks).solve()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from tallytree.bounding import bounded
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.jobs import Batch, BatchOptions, solution_of
 from tallytree.bulk.labellings import Labellings
+from tallytree.bulk.truth_codes import truth_codes
 from tallytree.bulk.truth_tables import PositionTables, Search, TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
@@ -63,6 +64,9 @@ class LossArguments(NamedTuple):
     scaling: Scaling
     margin: float
     tallies: int = 1
+    prices: NDArray[np.float64] | None = (
+        None  # where searches start; of each problem, replaced by where they end
+    )
 
     def loss(self, number: int) -> Loss:
         """Return the loss of one of the problems, with its truth."""
@@ -213,7 +217,9 @@ class LossProblems:
         examples = dict(zip(keys, self.models, strict=True))  # one of each shape
         shapes = {key: self._program(model, batch) for key, model in examples.items()}
         scaling, margin, count = self.asked.scaling, self.asked.margin, self.asked.tallies
-        search = Search(batch.options.strategy)
+        given = self.asked.prices
+        self._prices = None if given is None else given[self.numbers]
+        search = Search(batch.options.strategy, self._prices)
         truths, _ = self.tables.truths(self.labels, self.lengths, scaling, margin, count, self.folds, search)
         batch.held.add(-meanwhile)
         tables = [block.tables for model in self.models for block in model.blocks]
@@ -227,6 +233,8 @@ class LossProblems:
     def answers(self, found: Labellings, options: BatchOptions) -> dict[int, list[AugmentedSolution]]:
         """Make the answers; whether they match the messages was checked natively."""
         found.certify()
+        if self.asked.prices is not None:
+            self.asked.prices[self.numbers] = self._prices
         counted, assignments = tally_type(self.tables.statistics), read_only(found.labels)
         linked, models = self.tables.linked, self.models
         answers: dict[int, list[AugmentedSolution]] = {}
@@ -309,29 +317,12 @@ class LossProblems:
             recipe.truth if self.asked.truths[number] is None else self.asked.truths[number]
             for recipe, number in zip(self.recipes, self.numbers, strict=True)
         ]
-        try:
-            if list(map(len, truths)) != self.lengths or not all(self.lengths):
-                return None
-        except TypeError:
+        if not all(self.lengths):
             return None
         states = self.models[0].alike or 0
-        codes = _numbers(truths, numbers_of(self.models[0].states_of(0) or ()))
+        codes = truth_codes(truths, self.models, numbers_of(self.models[0].states_of(0) or ()))
         return codes if codes is not None and codes.min() >= 0 and codes.max() < states else None
 
 
 _TOLD = ("item", "labels_begin", "labels_end", "promised", "score", "value", "loss", "truth_score", "bounded")
 _BEST_VALUE, _SAME_TALLY = Claim(BEST, noun="value"), Claim(SAME_TALLY)
-
-
-def _numbers(truths: Sequence[Any], names: dict[str, int]) -> NDArray[np.int64] | None:
-    """Return labellings as one array: all numbers, or all names (-1 for an unknown one), or None."""
-    try:
-        numbers = np.concatenate(truths)
-    except ValueError:  # of different dimensions
-        return None
-    if numbers.dtype.kind in "iu" and numbers.ndim == 1:
-        return numbers.astype(np.int64, copy=False)
-    labels = list(chain.from_iterable(t.tolist() if isinstance(t, np.ndarray) else t for t in truths))
-    if set(map(type, labels)) != {str}:
-        return None
-    return np.array([names.get(label, -1) for label in labels], dtype=np.int64)

@@ -115,17 +115,33 @@ class ModelTask(Task):
     models: Sequence[Model]
     truths: Sequence[Integers]
     losses: Loss | Sequence[Loss]
+    prices: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.models)
 
+    @property
+    def counted(self) -> int:
+        """How many statistics the loss has, if its tables serve all truths."""
+        alike = {model.alike if isinstance(model, Model) else None for model in self.models}
+        labels = alike.pop() if alike else None
+        if alike or not labels or not isinstance(self.losses, Loss):
+            return 0
+        tables = truth_tables(self.losses, labels, self.models[0].states_of(0))
+        return 0 if tables is None else len(tables.statistics)
+
+    def starting_at(self, prices: Floats) -> ModelTask:
+        """Return the task with prices."""
+        return replace(self, prices=prices)
+
     def _part(self, first: int, last: int) -> ModelTask:
         losses = self.losses if isinstance(self.losses, Loss) else self.losses[first:last]
-        return ModelTask(self.models[first:last], self.truths[first:last], losses)
+        prices = None if self.prices is None else self.prices[first:last]
+        return ModelTask(self.models[first:last], self.truths[first:last], losses, prices)
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         truths = self.truths if isinstance(self.losses, Loss) else None
-        found = most_violated(self.models, self.losses, truths, scaling, count, threads)
+        found = most_violated(self.models, self.losses, truths, scaling, count, threads, self.prices)
         return [[(one.assignment.reshape(-1), one.loss) for one in some] for some in found]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:

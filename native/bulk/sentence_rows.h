@@ -1,51 +1,43 @@
-// Items of a batch by bounds: chains with a truth whose losses stand in a table, in memory that one thread uses for one
-// item after the other.
+// Chains with a truth in rows, for a search by bounds, in memory that one thread uses for one item after the other.
 #pragma once
 
-#include "bounds/tally_search.h"
+#include "bounds/chain_messages.h"
 #include "bulk/loss_table.h"
 #include "bulk/truth_tables.h"
 
 namespace tallytree {
 
-// A chain with a truth, and the question about it.
-struct Sentence {
+// A model with a truth, and what is asked of it.
+struct LossItem {
     const Skeleton &skeleton;
-    std::span<const TableBlock<double>> scores;  // of labels: of single variables, then of neighbours
+    std::span<const TableBlock<double>> scores;  // of labels; of a chain those of single variables, then of neighbours
     const Truth &truth;
     const LossTable &losses;
 };
 
-class alignas(64) SentenceSearch {
+class SentenceRows {
   public:
-    explicit SentenceSearch(const MaxPlusKernels &kernels)
-        : messages_(kernels.chains), search_(messages_, kernels.tallies) {}
-    SentenceSearch(const SentenceSearch &) = delete;
+    explicit SentenceRows(const ChainKernels &kernels) : messages_(kernels) {}
+    SentenceRows(const SentenceRows &) = delete;
 
     // Whether scores and statistics are those of a chain, each variable and each with the next one in order, with so
     // many states and statistics that there is something to search for.
-    static bool suits(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const Truth &truth);
-    // The approximate memory that it needs in addition to what earlier sentences have left.
-    static double bytes(const Sentence &sentence);
+    static bool suits(const LossItem &sentence);
+    // What it takes, about, besides what earlier ones have left.
+    static double bytes(const LossItem &sentence);
 
-    // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
-    // replaced by where it came to.
-    bool run(const Sentence &sentence, double truth_score, double *prices, bounds::TallySearch::Limits limits,
-             Meter &meter);
+    bounds::TiedMessages &load(const LossItem &sentence);
     // The tables of neighbours that earlier sentences have left for later ones; they can be made again.
     double held() const { return held_; }
     void forget();
     // The approximate memory kept for the next sentence.
     double kept() const { return largest_ + held_ + messages_.kept(); }
-    const bounds::TallySearch &found() const { return search_; }
-    void decode(Index number, std::int64_t *states) const { messages_.decode(number, states); }
 
   private:
-    void load(const Sentence &sentence);
-    void load_links(const Sentence &sentence);
-    void load_neighbours(const Sentence &sentence);
-    void load_kinds(const Sentence &sentence);
-    std::int32_t neighbours(const Sentence &sentence, Index m);
+    void load_links(const LossItem &sentence);
+    void load_neighbours(const LossItem &sentence);
+    void load_kinds(const LossItem &sentence);
+    std::int32_t neighbours(const LossItem &sentence, Index m);
     const double *end_table();
     struct Links {  // of labels, in rows
         LinedUp forward, backward;
@@ -56,7 +48,6 @@ class alignas(64) SentenceSearch {
     const Links &links_of(const double *table, Index states, Index slot);
 
     bounds::ChainMessages messages_;
-    bounds::TallySearch search_;
     double largest_ = 0;       // of all sentences so far
     std::deque<Links> links_;  // of each position, or of all
     LinedUp end_, back_end_;

@@ -1,4 +1,4 @@
-#include "bulk/sentence_search.h"
+#include "bulk/sentence_rows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,8 @@ bool same_rows(const double *rows, Index width, const double *table, Index state
 
 }  // namespace
 
-bool SentenceSearch::suits(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const Truth &truth) {
+bool SentenceRows::suits(const LossItem &sentence) {
+    const auto &[skeleton, scores, truth, losses] = sentence;
     const auto &tables = truth.tables();
     const auto size = static_cast<Index>(skeleton.cardinalities.size());
     const auto &scopes = skeleton.score_scopes.blocks;
@@ -31,7 +32,7 @@ bool SentenceSearch::suits(const Skeleton &skeleton, std::span<const TableBlock<
            !(tables.links && scores[1].count > 1);
 }
 
-double SentenceSearch::bytes(const Sentence &sentence) {
+double SentenceRows::bytes(const LossItem &sentence) {
     const auto length = static_cast<double>(sentence.skeleton.cardinalities.size());
     const auto states = static_cast<double>(round_up(sentence.truth.tables().states));
     const auto tables = static_cast<double>(sentence.scores[1].count > 1 || sentence.truth.has_states() ? length : 1);
@@ -41,45 +42,14 @@ double SentenceSearch::bytes(const Sentence &sentence) {
            4 * kinds * kinds;
 }
 
-void SentenceSearch::forget() {
+void SentenceRows::forget() {
     tables_ = nullptr;
     made_.clear();
     held_ = 0;
 }
 
-bool SentenceSearch::run(const Sentence &sentence, double truth_score, double *prices,
-                         bounds::TallySearch::Limits limits, Meter &meter) {
+bounds::TiedMessages &SentenceRows::load(const LossItem &sentence) {
     largest_ = std::max(largest_, bytes(sentence));
-    load(sentence);
-    messages_.begin();
-    const LossTable &table = sentence.losses;
-    bounds::LossBox asked{table.losses.data(),
-                          table.inverses.data(),
-                          {},
-                          {},
-                          sentence.truth.tables().statistics,
-                          table.slack,
-                          table.margin,
-                          truth_score,
-                          table.largest,
-                          table.regular};
-    std::copy(table.low.begin(), table.low.end(), asked.low.begin());
-    std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());
-    std::optional<bounds::Prices> start;
-    if (prices) {
-        start = bounds::Prices{};
-        std::copy_n(prices, asked.statistics, start->begin());
-        for (const double price : *start)
-            if (!std::isfinite(price)) start.reset();
-    }
-    const bool found = search_.run(asked, start, limits, meter);
-    if (prices) std::copy_n(search_.prices().begin(), asked.statistics, prices);
-    return found;
-}
-
-// ---- rows ----------------------------------------------------------------------------------------------------------
-
-void SentenceSearch::load(const Sentence &sentence) {
     ChainRows &rows = messages_.rows();
     const auto size = static_cast<Index>(sentence.skeleton.cardinalities.size());
     const TruthTables &tables = sentence.truth.tables();
@@ -93,9 +63,11 @@ void SentenceSearch::load(const Sentence &sentence) {
     }
     rows.measure_scores(messages_.kernels());
     load_kinds(sentence);
+    messages_.begin();
+    return messages_;
 }
 
-const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index states, Index slot) {
+const SentenceRows::Links &SentenceRows::links_of(const double *table, Index states, Index slot) {
     while (static_cast<Index>(links_.size()) <= slot) links_.emplace_back();
     Links &made = links_[slot];
     const Index width = round_up(states);
@@ -113,7 +85,7 @@ const SentenceSearch::Links &SentenceSearch::links_of(const double *table, Index
     return made;
 }
 
-void SentenceSearch::load_links(const Sentence &sentence) {
+void SentenceRows::load_links(const LossItem &sentence) {
     ChainRows &rows = messages_.rows();
     rows.back_links.resize(rows.length);
     const TableBlock<double> &links = sentence.scores[1];
@@ -129,7 +101,7 @@ void SentenceSearch::load_links(const Sentence &sentence) {
 }
 
 // Behind the last position there is one state.
-const double *SentenceSearch::end_table() {
+const double *SentenceRows::end_table() {
     const ChainRows &rows = messages_.rows();
     if (static_cast<Index>(end_.size()) == rows.states * rows.width) return end_.data();  // only with the same states
     end_.assign(rows.states * rows.width, kNegativeInfinity);
@@ -138,7 +110,7 @@ const double *SentenceSearch::end_table() {
     return end_.data();
 }
 
-void SentenceSearch::load_neighbours(const Sentence &sentence) {
+void SentenceRows::load_neighbours(const LossItem &sentence) {
     ChainRows &rows = messages_.rows();
     const TruthTables &tables = sentence.truth.tables();
     if (tables_ != &tables || of_labels_ != sentence.scores[1].data) {
@@ -171,7 +143,7 @@ void SentenceSearch::load_neighbours(const Sentence &sentence) {
 }
 
 // The scores of two neighbours at a position and the one before it.
-std::int32_t SentenceSearch::neighbours(const Sentence &sentence, Index m) {
+std::int32_t SentenceRows::neighbours(const LossItem &sentence, Index m) {
     const auto kinds = sentence.truth.kinds();
     std::int32_t &number = neighbours_[kinds[m - 1] * tables_->kinds + kinds[m]];
     if (number >= 0) return number;
@@ -185,7 +157,7 @@ std::int32_t SentenceSearch::neighbours(const Sentence &sentence, Index m) {
     return number;
 }
 
-void SentenceSearch::load_kinds(const Sentence &sentence) {
+void SentenceRows::load_kinds(const LossItem &sentence) {
     ChainRows &rows = messages_.rows();
     const TruthTables &tables = sentence.truth.tables();
     const auto kinds = sentence.truth.kinds();

@@ -1,0 +1,47 @@
+// Items of a batch by bounds: models with a truth whose losses stand in a table, in memory that one thread uses for one
+// item after the other.
+#pragma once
+
+#include "bounds/graph_messages.h"
+#include "bounds/tally_search.h"
+#include "bulk/sentence_rows.h"
+
+namespace tallytree {
+
+class alignas(64) ItemSearch {
+  public:
+    explicit ItemSearch(const MaxPlusKernels &kernels)
+        : chains_(kernels.chains),
+          tables_(kernels.chains),
+          graphs_(kernels.chains, kPasses),
+          search_(kernels.tallies) {}
+    ItemSearch(const ItemSearch &) = delete;
+
+    // Whether an item can be searched. Tables that wait for the next chain, and can be made again, are forgotten where
+    // they take more bytes than they may.
+    bool take(const LossItem &item, double may_wait);
+    // What the item takes, about, besides what earlier ones have left.
+    double bytes() const { return bytes_; }
+    // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
+    // replaced by where it came to.
+    bool run(const LossItem &item, double truth_score, double *prices, bounds::TallySearch::Limits limits,
+             Meter &meter);
+    const bounds::TallySearch &found() const { return search_; }
+    void decode(Index number, std::int64_t *states) const { messages_->decode(number, states); }
+    // The memory that waits for the next item, about.
+    double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept(); }
+
+  private:
+    static constexpr std::size_t kPasses = 3;  // that are kept: it goes back to some
+    bounds::TiedMessages &load(const LossItem &item);
+
+    SentenceRows chains_;
+    bounds::LocalTables tables_;  // of other graphs
+    bounds::GraphMessages graphs_;
+    bounds::TallySearch search_;
+    bool chain_ = false;  // whether the item at hand is one
+    double bytes_ = 0;
+    bounds::TiedMessages *messages_ = nullptr;
+};
+
+}  // namespace tallytree

@@ -1,0 +1,55 @@
+// One step of a pass over a tree: the best of a variable for each state of the next one.
+#pragma once
+
+#include "kernels/chain_pass.h"
+#include "kernels/vectors.h"
+
+namespace tallytree {
+namespace TALLYTREE_ISA {
+namespace {
+
+// Vectors of the second variable's states.
+template <int K>
+INLINE void down_some(const StepTable &c, Int at) {
+    Vector best[K];
+    for (int k = 0; k < K; k++) best[k] = nothing();
+    for (Int s = 0; s < c.states; s++) {
+        const Vector x = splat(c.known[s]);
+        for (int k = 0; k < K; k++) best[k] = max(best[k], x + load(c.scores + s * c.stride + at + k * W));
+    }
+    for (int k = 0; k < K; k++) store(c.to + at + k * W, best[k]);
+}
+
+void down(const StepTable &c) {
+    Int at = 0;
+    for (; at + 4 * W <= c.count; at += 4 * W) down_some<4>(c, at);
+    for (; at + W <= c.count; at += W) down_some<1>(c, at);
+    for (; at < c.count; at++) {
+        Real best = -static_cast<Real>(__builtin_inf());
+        for (Int s = 0; s < c.states; s++) {
+            const Real y = c.known[s] + c.scores[s * c.stride + at];
+            best = best > y ? best : y;
+        }
+        c.to[at] = best;
+    }
+}
+
+void along(const StepTable &c) {
+    for (Int i = 0; i < c.count; i++) {
+        const Real *row = c.scores + i * c.stride;
+        Vector most = nothing();
+        Int s = 0;
+        for (; s + W <= c.states; s += W) most = max(most, load(c.known + s) + load(row + s));
+        Real best = most[0];
+        for (int k = 1; k < W; k++) best = best > most[k] ? best : most[k];
+        for (; s < c.states; s++) {
+            const Real y = c.known[s] + row[s];
+            best = best > y ? best : y;
+        }
+        c.to[i] = best;
+    }
+}
+
+}  // namespace
+}  // namespace TALLYTREE_ISA
+}  // namespace tallytree
