@@ -96,7 +96,7 @@ def held_for(models, statistics=None):
 def test_problems_and_answers_count_towards_the_limit():
     models = [tt.Model.chain(np.zeros((10, 2)), np.zeros((2, 2)))] * 50
     held = held_for(models)
-    words = rf"a batch of 50 problems and answers: .* takes {readable_bytes(held)}, and"
+    words = rf"a batch of 50 problems and answers: .* takes {readable_bytes(held)}, but"
     with pytest.raises(tt.BudgetError, match=words):
         tt.solve_batch(models, memory_limit=0.9 * held, errors="return")
     assert len(tt.solve_batch(models, memory_limit=1e5 + held)) == 50
