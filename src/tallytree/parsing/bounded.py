@@ -35,7 +35,12 @@ _FEWEST = 6  # a search with fewer is not worth beginning after planning
 _SHARE = 1 / 2  # of the time of a full chart that searches may take before
 
 _BANDS = 1e5  # work of small bands
-_SHORT, _LONG, _SYMBOLS = 12, 25, 1000  # words of short and long sentences; symbols of large grammars
+_TINY, _SHORT, _LONG, _SYMBOLS = (
+    8,
+    12,
+    25,
+    1000,
+)  # words of tiny, short and long sentences; symbols of large grammars
 
 
 def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
@@ -60,11 +65,11 @@ def trial_work(query: Query[TreeStatistic], options: PlanOptions, plan: TreePlan
     operations = forest.price.operations * max((s.levels for s in query.carried), default=1)
     words, rare = len(forest), len(forest.grammar.symbols) > _SYMBOLS
     if query.constraint is None:
-        first = 6 + words / 5
-    elif words < _SHORT or (words < _LONG and rare):
+        first = 0.0 if words < _TINY else 6 + words / 5
+    elif words < _SHORT or (rare and (several or words < _LONG)):
         first = 0.0
     else:
-        first = min(7.0 if rare else 12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
+        first = min(12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
     if plan is None:
         return float(first and first * operations + _BANDS)
     whole = _PLANNING + _TABLE[several] * plan.operations / operations
