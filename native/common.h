@@ -1,9 +1,13 @@
 // Small types that every native file shares.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,6 +27,31 @@ template <class Real>
 inline constexpr Index kLanesOf = 64 / sizeof(Real);
 inline constexpr Index kLanes = kLanesOf<double>;
 inline Index round_up(Index n, Index lanes = kLanes) { return (n + lanes - 1) & -lanes; }  // a power of two
+
+// An array of zeros. Pages of it cost nothing before they are written.
+template <class T>
+class Zeros {
+  public:
+    void assign(std::size_t size) {
+        if (size <= size_) {
+            std::fill_n(data_.get(), size, T{});
+            return;
+        }
+        data_.reset(static_cast<T *>(std::calloc(size, sizeof(T))));
+        size_ = data_ ? size : 0;
+        if (!data_) throw std::bad_alloc();
+    }
+    T *data() const { return data_.get(); }
+    T &operator[](Index i) const { return data_[static_cast<std::size_t>(i)]; }
+    double bytes() const { return static_cast<double>(size_ * sizeof(T)); }
+
+  private:
+    struct Freed {
+        void operator()(void *memory) const { std::free(memory); }
+    };
+    std::unique_ptr<T[], Freed> data_;
+    std::size_t size_ = 0;
+};
 
 struct Range {
     Index first = 0, last = 0;

@@ -23,10 +23,9 @@ ChartMessages::ChartMessages(const Sentence &sentence, const MaxPlusKernels *ker
       run_(sentence.layout(), with_paths(sentence, paths_), AlgebraKind::MaxPlus, 0, kernels),
       most_rule_(grammar_.symbols, kNegativeInfinity),
       bare_(grammar_.symbols, 0),
-      where_(static_cast<std::int32_t *>(std::calloc(sentence.layout()->arena, sizeof(std::int32_t)))),
       order_(3 * (spans_.words + 1)),
       merger_(cells_) {
-    if (!where_) throw std::bad_alloc();
+    where_.assign(static_cast<std::size_t>(sentence.layout()->arena));
     for (const auto layer : {Layer::Open, Layer::Closed}) {
         auto &rows = rows_[static_cast<int>(layer)];
         rows.push_back({0, 0});

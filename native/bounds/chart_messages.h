@@ -97,11 +97,7 @@ class ChartMessages : public Messages {
     Tally best_tally_{};
 
     std::vector<Live> live_;
-    struct Freed {
-        void operator()(void *memory) const { std::free(memory); }
-    };
-    // Among the live ones, by place, plus 1; 0: nowhere. Pages of zeros cost nothing before they are written.
-    std::unique_ptr<std::int32_t[], Freed> where_;
+    Zeros<std::int32_t> where_;                     // among the live ones, by place, plus 1; 0: nowhere
     std::vector<std::vector<std::int32_t>> order_;  // live items in the order in which they are made
     std::vector<Way> ways_;
     std::vector<TreeCell> cells_;

@@ -7,7 +7,7 @@ namespace tallytree::bounds {
 bool GraphMessages::band(double budget, double most_work, Meter &meter) {
     const auto size = static_cast<Index>(skeleton_->steps.size());
     for (Index t = 0; t < size; t++) {
-        for (const Live &live : live(t)) where_[begin_[t] + live.state] = -1;
+        for (const Live &live : live(t)) where_[begin_[t] + live.state] = 0;
         live_begin_[t] = live_count_[t] = 0;
     }
     live_.clear();
@@ -44,14 +44,14 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
 // one after the other, with none of another table between them.
 std::int32_t GraphMessages::reach(Index table, Index state, double context) {
     std::int32_t &number = where_[begin_[table] + state];
-    if (number < 0) {
+    if (number == 0) {
         if (live_count_[table] == 0) live_begin_[table] = static_cast<Index>(live_.size());
-        number = static_cast<std::int32_t>(live_count_[table]++);
+        number = static_cast<std::int32_t>(++live_count_[table]);
         live_.push_back({state, context});
-    } else if (double &least = live_[live_begin_[table] + number].context; context < least) {
+    } else if (double &least = live_[live_begin_[table] + number - 1].context; context < least) {
         least = context;
     }
-    return number;
+    return number - 1;
 }
 
 // Each table has one step that takes it, so all its live states are noted here, and none elsewhere.

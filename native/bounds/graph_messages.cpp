@@ -14,6 +14,12 @@ bool is_aligned(std::span<const Loop> loops) {
     return loops.empty() || (loops.size() == 1 && loops[0].a == 1 && loops[0].b == 1);
 }
 
+// Whether the innermost of many loops is so short that its places are better listed, together with those around it.
+bool is_choppy(std::span<const Loop> loops, Index states) {
+    constexpr Index kMany = 1024, kShort = 32;
+    return states >= kMany && loops.size() > 1 && loops.back().count < kShort;
+}
+
 }  // namespace
 
 void GraphMessages::begin(const LocalTables &tables) {
@@ -23,7 +29,7 @@ void GraphMessages::begin(const LocalTables &tables) {
     if (!same) begin_program();
     for (Kept &kept : kept_) kept.there = false;
     held_ = {};
-    where_.assign(begin_.back(), -1);
+    where_.assign(static_cast<std::size_t>(begin_.back()));
     live_count_.assign(skeleton_->steps.size(), 0);
     counts_.clear();
     shared_.assign(tables.shared(), -1);
@@ -51,8 +57,11 @@ void GraphMessages::begin_program() {
     begin_.assign(size + 1, 0);
     for (std::size_t t = 0; t < size; t++) begin_[t + 1] = begin_[t] + static_cast<Index>(skeleton_->states[t]);
     for (Kept &kept : kept_) {
-        kept.values.assign(begin_.back(), 0);
-        kept.from.assign(begin_.back(), 0);
+        kept.values = Arena(begin_.back() * static_cast<Index>(sizeof(double)), std::move(kept.values));
+        kept.from.assign(static_cast<std::size_t>(begin_.back()));
+        for (std::size_t t = 0; t < size; t++)  // tables that know nothing are written here alone
+            if (skeleton_->steps[t].verb == Verb::Unit)
+                std::fill_n(static_cast<double *>(kept.values.data()) + begin_[t], begin_[t + 1] - begin_[t], 0.0);
     }
     current_ = 0;
     for (auto *list : {&best_state_, &best_place_, &live_begin_, &priced_begin_}) list->assign(size, 0);
@@ -75,11 +84,11 @@ double GraphMessages::bytes(const Skeleton &skeleton, double passes) {
 
 double GraphMessages::kept() const {
     double messages = 0;
-    for (const Kept &kept : kept_)
-        messages += static_cast<double>(kept.values.capacity() * sizeof(double) + kept.from.capacity() * 4);
+    for (const Kept &kept : kept_) messages += static_cast<double>(kept.values.bytes()) + kept.from.bytes();
     return messages + merger_.bytes() +
            static_cast<double>(cells_.capacity() * sizeof(Reached) + ways_.capacity() * sizeof(Way) +
-                               live_.capacity() * sizeof(Live) + where_.capacity() * 4);
+                               live_.capacity() * sizeof(Live)) +
+           where_.bytes();
 }
 
 Measures GraphMessages::measures() const {
@@ -133,7 +142,7 @@ void GraphMessages::use(const Prices &prices) {
     Kept &kept = kept_[current_];
     kept.there = true;
     kept.prices = prices_ = prices;
-    values_ = kept.values.data();
+    values_ = static_cast<double *>(kept.values.data());
     from_ = kept.from.data();
     price_counts();
 }
@@ -161,6 +170,7 @@ void GraphMessages::eliminate(Index t) {
     if (step.kept_states == 1) return eliminate_fresh(t);
 
     const auto loops = tables_->kept(t);
+    if (is_choppy(loops, step.kept_states)) return eliminate_listed(t);
     const Loop inner = loops.empty() ? Loop{1, 0, 0, 0, 0} : loops.back();
     const double *a = values_ + begin_[step.a];
     for (Index fresh = 0; fresh < step.fresh; fresh++) {
@@ -180,6 +190,64 @@ void GraphMessages::eliminate(Index t) {
             }
         if (local.late)
             for (double *x = out - step.kept_states; x < out; x++) *x += add;
+    }
+}
+
+// Lists where the states of the innermost loops stand in the operands; returns the loops around them.
+std::span<const Loop> GraphMessages::list_places(std::span<const Loop> loops) {
+    constexpr Index kMost = 256;
+    std::size_t around = loops.size();
+    Index size = 1;
+    while (around > 0 && size * loops[around - 1].count <= kMost) size *= loops[--around].count;
+    places_.clear();
+    Odometer at(loops.subspan(around));
+    for (Index i = 0; i < size; i++, at.next())
+        places_.push_back({static_cast<std::int32_t>(at.a), static_cast<std::int32_t>(at.b),
+                           static_cast<std::int32_t>(at.score), static_cast<std::int32_t>(at.shift)});
+    return loops.first(around);
+}
+
+// The same in blocks of states whose places are listed, two choices at a time: the later one only where it is better.
+void GraphMessages::eliminate_listed(Index t) {
+    const Step &step = skeleton_->steps[t];
+    const LocalStep &local = (*tables_)[t];
+    const Loop gone = step.gone;
+    const auto around = list_places(tables_->kept(t));
+    const auto size = static_cast<Index>(places_.size());
+    const double *a = values_ + begin_[step.a];
+    for (Index fresh = 0; fresh < step.fresh; fresh++) {
+        const Index more = step.shift_has_fresh ? fresh : 0;
+        double *out = values_ + begin_[t] + fresh * step.kept_states;
+        Odometer at(around);
+        for (Index k = 0; k < step.kept_states; k += size, out += size, at.next())
+            for (Index v = 0; v < gone.count; v += 2) {
+                const bool two = v + 1 < gone.count;
+                const double *x = a + at.a + v * gone.a, *x2 = two ? x + gone.a : x;
+                const double *g = priced(t) + at.shift + v * gone.shift + more, *g2 = two ? g + gone.shift : g;
+                const double *f = local.scores + at.score + v * gone.score + fresh * step.fresh_score;
+                const double *f2 = two ? f + gone.score : f;
+                for (Index i = 0; i < size; i++) {
+                    const Place place = places_[i];
+                    const double y = (x[place.a] + g[place.shift]) + f[place.score];
+                    const double y2 = (x2[place.a] + g2[place.shift]) + f2[place.score];
+                    const double best = y >= y2 ? y : y2;
+                    out[i] = v > 0 && out[i] >= best ? out[i] : best;
+                }
+            }
+        if (!local.late) continue;
+        for (double *y = out - step.kept_states; y < out; y++) *y += local.late[fresh];
+    }
+}
+
+void GraphMessages::join_listed(Index t) {
+    const Step &step = skeleton_->steps[t];
+    const auto around = list_places(tables_->kept(t));
+    const auto size = static_cast<Index>(places_.size());
+    double *out = values_ + begin_[t];
+    Odometer at(around);
+    for (Index k = 0; k < step.kept_states; k += size, out += size, at.next()) {
+        const double *a = values_ + begin_[step.a] + at.a, *b = values_ + begin_[step.b] + at.b;
+        for (Index i = 0; i < size; i++) out[i] = a[places_[i].a] + b[places_[i].b];
     }
 }
 
@@ -235,6 +303,8 @@ void GraphMessages::join(Index t) {
     const auto loops = tables_->kept(t);
     if (is_aligned(loops)) {
         for (Index k = 0; k < step.kept_states; k++) out[k] = a[k] + b[k];
+    } else if (is_choppy(loops, step.kept_states)) {
+        join_listed(t);
     } else {
         Odometer at(loops);
         for (Index k = 0; k < step.kept_states; k++, at.next()) out[k] = a[at.a] + b[at.b];

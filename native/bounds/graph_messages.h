@@ -4,6 +4,7 @@
 #include "bounds/local_tables.h"
 #include "bounds/messages.h"
 #include "kernels/chain_pass.h"
+#include "tables/run.h"
 
 namespace tallytree::bounds {
 
@@ -54,6 +55,10 @@ class GraphMessages : public TiedMessages {
         Index cells_begin = 0, cells_end = 0;
         std::int32_t input_b = -1;  // of a join
     };
+    // The same as `Operands`, relative to the first of a block of states.
+    struct Place {
+        std::int32_t a, b, score, shift;
+    };
     // The position of one state of a table in the operands of its step.
     struct Operands {
         Index a = 0, b = 0, score = 0, shift = 0;
@@ -69,6 +74,9 @@ class GraphMessages : public TiedMessages {
     void eliminate_noting(Index t);
     void eliminate_fresh(Index t);
     void join(Index t);
+    void eliminate_listed(Index t);
+    void join_listed(Index t);
+    std::span<const Loop> list_places(std::span<const Loop> loops);
     void normalise(Index t);
     Tally find_best();
     Operands operands(Index t, Index state) const;
@@ -91,8 +99,8 @@ class GraphMessages : public TiedMessages {
     struct Kept {               // of a pass
         bool there = false;
         Prices prices{};
-        std::vector<double> values;      // messages
-        std::vector<std::int32_t> from;  // likewise, where `notes`: the first of the best choices
+        Arena values;              // messages
+        Zeros<std::int32_t> from;  // likewise, where `notes`: the first of the best choices
     };
     std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;
@@ -113,13 +121,14 @@ class GraphMessages : public TiedMessages {
     std::vector<Index> priced_begin_;  // of each step's
     std::vector<Index> shared_;        // where counts that are shared stand at the prices
     std::vector<double> weighed_;
+    std::vector<Place> places_;                   // of a block of states
     std::vector<std::int64_t> labelling_;         // the best one
     std::vector<Index> best_state_;               // of it, by table
     std::vector<Index> best_place_;               // of it among the counts of each step
     std::vector<Live> live_;                      // those of a table one after the other
     std::vector<Index> live_begin_, live_count_;  // of each table
     std::vector<Way> ways_;
-    std::vector<std::int32_t> where_;  // among the live ones of a table, by place in messages; -1: nowhere
+    Zeros<std::int32_t> where_;  // among the live ones of a table, by place in messages, plus 1; 0: nowhere
     std::vector<Reached> cells_;
     Merger<Reached> merger_{cells_};
     Index root_ = 0;  // the first cell of the last table

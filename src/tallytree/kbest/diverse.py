@@ -111,7 +111,7 @@ def diverse_k_best(
         if given and not found:
             raise
     except BudgetError as error:
-        if not found or error.bound is not None:  # the latter has a limit on a search, and its best answer
+        if not found:
             raise
         raise _too_many(len(found), error) from None
     return found
@@ -120,10 +120,12 @@ def diverse_k_best(
 def _too_many(found: int, error: BudgetError) -> BudgetError:
     """Return the error for a labelling that is too expensive to keep away from those found before."""
     cause = str(error).splitlines()[0].split(". ")[0]
-    return BudgetError(
+    told = BudgetError(
         f"{counted(found, 'labelling')} found, but not the next: its distance to each of them is one more "
         f"statistic, and {cause}. Ask for fewer labellings, or for a smaller distance"
     )
+    told.bound, told.best = error.bound, error.best  # of a search that reached its limit
+    return told
 
 
 def _distances(distance: int | Sequence[int], count: int) -> list[int]:
