@@ -300,3 +300,11 @@ def test_a_constraint_can_be_a_string_with_labels(kind):
         assert found.tolist() == model.predict([one], where=text)[0].tolist()
     with pytest.raises(tt.ModelError, match=r"where= needs a constraint, .* got <function"):
         model.predict(data, where=lambda ones: ones <= 2)
+
+
+def test_a_label_that_is_called_infinity():
+    data, truth = [[["a"], ["b"]]] * 4, [["inf", "O"]] * 4
+    model = SequenceSVM().fit(data, truth)
+    with pytest.raises(tt.ModelError, match=r"where uses 'inf', the name of a label, .* quote or rename it"):
+        model.predict(data, where="inf <= 0")
+    assert model.predict(data[:1], where="'inf' <= 0")[0].tolist() == ["O", "O"]
