@@ -27,6 +27,27 @@ def test_paths_of_margins(strategy):
         tt.loss_augmented_path(model, loss, high=50.0, strategy=strategy, operation_limit=1)
 
 
+@pytest.mark.parametrize("margin", [0.1, 30.0])
+def test_a_loss_in_the_score(margin):
+    """The bound and the best labelling are about values, not about scores that contain the loss."""
+    seen = 0
+    for seed in range(20):
+        model, truth = chain(12, seed), np.random.default_rng(seed).integers(0, 3, 12)
+        loss, where = tt.losses.HammingDistance(truth), tt.count(state=1) <= seed % 6
+        asked = {"margin": margin, "where": where}
+        best = tt.loss_augmented(model, loss, **asked, strategy="full")
+        with pytest.raises(tt.BudgetError, match="no labelling has a value above") as raised:
+            tt.loss_augmented(model, loss, **asked, strategy="bounds", operation_limit=20)
+        bound, known = raised.value.bound, raised.value.best
+        assert bound >= best.value - 1e-9 and f"above {bound:.10g}" in str(raised.value)
+        if known is not None:
+            seen += 1
+            assert known.score == pytest.approx(model.score(known.assignment))
+            assert known.value == pytest.approx(margin * known.loss + known.score - known.truth_score)
+            assert known.value <= best.value + 1e-9 and known.gap == pytest.approx(bound - known.value)
+    assert seen
+
+
 def test_batches_have_no_such_limit():
     with pytest.raises(TypeError, match="has no operation_limit"):
         tt.loss_augmented_batch(

@@ -292,7 +292,19 @@ def test_a_constraint_can_be_a_string_with_labels(kind):
             model.predict(data, where=text)
     with pytest.raises(tt.InfeasibleError, match="example 0: no labelling satisfies 'O == 5'"):
         model.predict(data, where="O == 5")
-    with pytest.raises(tt.ModelError, match="which is not a label"):
-        kind().fit(data, [[0, 1, 0, 1]] * 4).predict(data, where="x >= 1")
+    for text in ("x >= 1", "'1' <= 1", "1 <= 1"):
+        with pytest.raises(tt.ModelError, match=r"the labels are numbers; .* tt\.count\(state=1\) <= 2$"):
+            kind().fit(data, [[0, 1, 0, 1]] * 4).predict(data, where=text)
+    each = ["O >= 2", None, tt.count(state="B-NP") == 1, "'B-NP' == 0"]
+    for text, one, found in zip(each, data, model.predict(data, where=each), strict=True):
+        assert found.tolist() == model.predict([one], where=text)[0].tolist()
     with pytest.raises(tt.ModelError, match=r"where= needs a constraint, .* got <function"):
         model.predict(data, where=lambda ones: ones <= 2)
+
+
+def test_a_label_that_is_called_infinity():
+    data, truth = [[["a"], ["b"]]] * 4, [["inf", "O"]] * 4
+    model = SequenceSVM().fit(data, truth)
+    with pytest.raises(tt.ModelError, match=r"where uses 'inf', the name of a label, .* quote or rename it"):
+        model.predict(data, where="inf <= 0")
+    assert model.predict(data[:1], where="'inf' <= 0")[0].tolist() == ["O", "O"]

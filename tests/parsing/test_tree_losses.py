@@ -168,6 +168,33 @@ def test_a_limit_tells_what_is_known() -> None:
         assert forest.score(known.tree) == pytest.approx(known.score)
 
 
+def test_a_limit_with_the_loss_in_the_score() -> None:
+    """Bound and best tree are about values, not about scores that contain the loss."""
+    forest, where = uneven(12), (count("M") >= 1) & (count("M") <= 3)
+    truth, seen = parsing.k_best(forest, 5)[4].tree, 0
+    for loss in (losses.Recall(truth), losses.FalsePositives(truth)):
+        best = parsing.loss_augmented(forest, loss, margin=9.0, where=where, strategy="full")
+        for passes in (1, 2, 3, 4, 5):
+            options = {"strategy": "bounds", "operation_limit": passes * forest.price.operations}
+            try:
+                parsing.loss_augmented(forest, loss, margin=9.0, where=where, **options)
+            except tt.BudgetError as error:
+                assert error.bound >= best.value - 1e-9 and f"above {error.bound:.10g}" in str(error)
+                if error.best is not None:
+                    check_known(error.best, error.bound, loss, best)
+                    seen += 1
+    assert seen
+
+
+def check_known(
+    found: parsing.AugmentedParse, bound: float, loss: losses.Loss, best: parsing.AugmentedParse
+) -> None:
+    assert found.loss == loss(found.tree) and found.truth_score == best.truth_score
+    assert found.value == pytest.approx(9 * found.loss + found.score - found.truth_score)
+    assert found.value <= best.value + 1e-9 and not found.certificate.optimal
+    assert found.certificate.gap == pytest.approx(bound - found.value)
+
+
 def test_folded_losses_cost_no_tally() -> None:
     forest = toy(6)
     truth = forest.best().tree

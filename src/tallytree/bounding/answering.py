@@ -33,7 +33,7 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
         return found
     limited = options.strategy != "auto" and most_work == work_limit(query.subject, options) < inf
     if found is not None and found.ended and limited:
-        raise known_so_far(None, found, found.best_known(ask()), noun=found.noun)
+        raise _known(None, found, ask())
     try:
         return _in_full(query, options, ask, found)
     except BudgetError as error:
@@ -83,4 +83,11 @@ def _within_limits(
         raise error
     if found.finished:
         return found
-    raise known_so_far(error, found, found.best_known(question), noun=found.noun) from None
+    raise _known(error, found, question) from None
+
+
+def _known(error: BudgetError | None, found: BoundedTable, question: Question) -> BudgetError:
+    """Report what an unfinished search knows about the values of a question."""
+    best, offset = found.best_known(question), question.offset
+    known = found.knowing(found.bound + offset, found.value + offset, found.passes)
+    return known_so_far(error, known, best, noun=found.noun)

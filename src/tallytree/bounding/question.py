@@ -57,6 +57,8 @@ class Question(NamedTuple):
         ``H(score, *tallies)``, instead of the above.
     row_operations : float
         The cost of the objective for one tally, in operations.
+    offset : float
+        The difference of value and score, for the report at a limit: a score may contain the loss.
     """
 
     scaling: Literal["none", "margin", "slack"] = "none"
@@ -68,6 +70,7 @@ class Question(NamedTuple):
     prices: NDArray[np.float64] | None = None
     objective: Objective | None = None
     row_operations: float = 0.0
+    offset: float = 0.0
 
     def wanted(
         self, query: Query[Any], room: float = inf, ends: Ends | None = None

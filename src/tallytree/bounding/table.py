@@ -86,7 +86,7 @@ class BoundedTable(TallyTable[Any]):
         values = self._values(question)
         row = int(values.argmax())
         found = self._answer(row, Claim(BEST, self.query.where, "value", optimal=False))
-        return found.bounded(float(values[row]), max(self.bound - float(values[row]), 0.0))
+        return found.bounded(float(values[row]) + question.offset, max(self.bound - float(values[row]), 0.0))
 
     def _fill(self, values: NDArray[np.float64]) -> None:
         self.scores = values  # of tallies that the constraint allows

@@ -207,15 +207,25 @@ class StructuredEstimator(RecipeEstimator):
         if not hasattr(decoder, "each") or isinstance(decoder, type):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
-        if isinstance(where, str):
-            where = as_condition_on("where", Formula(where), [], self.labels_.names or (), self._count)
-        given: Any = where  # lists have a constraint for each example
-        if not (given is None or isinstance(given, (Constraint, list, tuple))):
+        return self._predicted(self._listed(X), decoder, self._condition(where))
+
+    def _condition(self, where: Any) -> Any:
+        """Return a constraint, or one for each example; strings are read."""
+        if isinstance(where, (list, tuple)):
+            return [self._condition(one) for one in where]
+        if where is None or isinstance(where, Constraint):
+            return where
+        if not isinstance(where, str):
             more = "; compare it with a number" if isinstance(where, (Statistic, Recipe)) else ""
             raise ModelError(
                 f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {brief(where)}{more}"
             )
-        return self._predicted(self._listed(X), decoder, where)
+        if self.labels_.names is None:
+            raise ModelError(
+                f"where={where!r} uses labels by name, but the labels are numbers; use a constraint such as "
+                "tt.count(state=1) <= 2"
+            )
+        return as_condition_on("where", Formula(where), [], self.labels_.names, self._count)
 
     def _count(self, label: str) -> Term:
         """Return the statistic that a label stands for in a constraint given as a string."""

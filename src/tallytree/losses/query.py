@@ -8,7 +8,7 @@ instead, which needs no tally.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial, singledispatch
 from typing import Any, Generic, TypeVar
 
@@ -68,6 +68,18 @@ class LossQuery(ABC, Generic[Augmented]):
     @abstractmethod
     def folded_best(self, margin: float, options: Options) -> Augmented:
         """Maximise ``λ·loss + F`` with the loss in the score."""
+
+    def _folded_answer(
+        self, query: Query[Any], margin: float, options: Options, unfold: Callable[[Any], Augmented]
+    ) -> Augmented:
+        """Answer a query with a multiple of the loss in the score, also at a limit in terms of values."""
+        assert self.line is not None
+        offset = margin * self.line[0] - self.truth_score
+        try:
+            return unfold(best_of(answered(query, options, partial(Question, offset=offset))))
+        except BudgetError as error:
+            error.best = None if error.best is None else unfold(error.best)
+            raise
 
     @abstractmethod
     def augmented(self, answer: Any, scaling: Scaling, margin: float) -> Augmented:
@@ -225,7 +237,9 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
 
     def folded_best(self, margin: float, options: Options) -> AugmentedSolution:
         """Maximise ``λ·loss + F`` as plain MAP: the loss is a sum of local terms, like the score."""
-        return self.unfolded(best_of(answered(self.folded(margin), options, Question)), margin)
+        return self._folded_answer(
+            self.folded(margin), margin, options, partial(self.unfolded, margin=margin)
+        )
 
     def unfolded(self, answer: Solution, margin: float) -> AugmentedSolution:
         """Return a labelling of the folded model with its own score and tallies."""

@@ -35,12 +35,8 @@ _FEWEST = 6  # a search with fewer is not worth beginning after planning
 _SHARE = 1 / 2  # of the time of a full chart that searches may take before
 
 _BANDS = 1e5  # work of small bands
-_TINY, _SHORT, _LONG, _SYMBOLS = (
-    8,
-    12,
-    25,
-    1000,
-)  # words of tiny, short and long sentences; symbols of large grammars
+_TINY, _SHORT, _LONG = 8, 12, 25  # words of sentences
+_SYMBOLS = 1000  # of large grammars
 
 
 def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:

@@ -33,7 +33,7 @@ from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.running.chart_bounds import labelling_of
 from tallytree.running.charts import Scores
-from tallytree.solving import ask, best_of
+from tallytree.solving import ask
 from tallytree.trees import Tree
 
 # --- losses of trees as functions of tree statistics --------------------------------------------------------
@@ -201,11 +201,13 @@ class TreeLossQuery(LossQuery[AugmentedParse]):
         """Maximise ``λ·loss + F`` with the loss in the scores of chains of unary rules."""
         assert self.line is not None
         changed, where = self.gaining(self.line, margin, self.model.scores), self.query.where
+
+        def unfold(answer: Parse) -> AugmentedParse:
+            return self.augmented(self._unfolded(answer), "margin", margin)
+
         if where is None:
-            best = changed.best()
-        else:
-            best = best_of(answered(ask(changed, (), where), options, Question))
-        return self.augmented(self._unfolded(best), "margin", margin)
+            return unfold(changed.best())
+        return self._folded_answer(ask(changed, (), where), margin, options, unfold)
 
     def gaining(self, line: Line, margin: float, scores: Scores) -> Forest:
         """Return the forest with a multiple of the loss, minus its constant, added to its scores."""

@@ -19,7 +19,7 @@ from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.program import Step, chart_steps
-from tallytree.values import read_only
+from tallytree.values import counted, read_only
 
 
 @lru_cache(maxsize=64)
@@ -187,7 +187,7 @@ def chart_too_large(words: int, size: float, limit: float, place: str = "") -> B
     """Return the error for a chart that needs this many bytes; if it is not finished at a place, more."""
     more = "more than " if place else ""
     return BudgetError(
-        f"the chart of {words} words needs {more}{readable_bytes(size)}{place}; the limit is "
+        f"the chart of {counted(words, 'word')} needs {more}{readable_bytes(size)}{place}; the limit is "
         f"{readable_bytes(limit)}. Bound or cap statistics (where=), leave some out, use a grammar with "
         'fewer symbols (horizontal=0, vertical=1, tail="single"), or raise memory_limit='
     )

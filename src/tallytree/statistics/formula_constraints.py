@@ -75,10 +75,7 @@ def as_condition(where: object, statistics: Term | Iterable[Term]) -> Constraint
             raise ModelError(
                 f"where={where!r} uses {term.name!r}, but two statistics have this name; rename one"
             )
-    if "inf" in known and ("number", math.inf) in formula.code:
-        raise ModelError(
-            f"where={where!r} uses 'inf', the name of a statistic, but it is infinity; quote or rename it"
-        )
+    _check_infinity(f"where={where!r}", formula, known, "statistic")
     if not terms:
         raise ModelError(
             f"where={where!r} uses statistics by name, but none are given; pass statistics=, for example "
@@ -113,6 +110,7 @@ def as_condition_on(
         raise ModelError(f"{what} takes a condition, such as O >= 2; got '{formula.text}'")
     named = {term.name for term in terms}
     known = [*sorted(named), *labels]
+    _check_infinity(what, formula, known, "label" if "inf" in labels else "count")
     for name in formula.names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -121,6 +119,12 @@ def as_condition_on(
             raise ModelError(f"{what} uses {name!r}, which is not a {noun}{hint}")
     read = [count(name) for name in formula.names if name not in named]
     return as_constraint_of(formula, [*terms, *read], {})
+
+
+def _check_infinity(what: str, formula: Formula, known: Collection[str], noun: str) -> None:
+    """Raise an error for a formula with infinity, if that is also the name of something."""
+    if "inf" in known and ("number", math.inf) in formula.code:
+        raise ModelError(f"{what} uses 'inf', the name of a {noun}, but it is infinity; quote or rename it")
 
 
 def as_text(constraint: Constraint, names: Mapping[Statistic, str]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import kernel_emulator
 import pytest
+
+if TYPE_CHECKING:
+    import kernel_emulator  # imports torch, which is optional
 
 
 @pytest.fixture(params=["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -16,5 +19,7 @@ def device(
     if request.param == "cuda":
         yield "cuda"
     else:
+        import kernel_emulator
+
         kernel_emulator.install(monkeypatch, emulator)
         yield "cpu"
