@@ -14,12 +14,6 @@ bool is_aligned(std::span<const Loop> loops) {
     return loops.empty() || (loops.size() == 1 && loops[0].a == 1 && loops[0].b == 1);
 }
 
-// Whether the innermost of many loops is so short that its places are better listed, together with those around it.
-bool is_choppy(std::span<const Loop> loops, Index states) {
-    constexpr Index kMany = 1024, kShort = 32;
-    return states >= kMany && loops.size() > 1 && loops.back().count < kShort;
-}
-
 }  // namespace
 
 void GraphMessages::begin(const LocalTables &tables) {
@@ -190,64 +184,6 @@ void GraphMessages::eliminate(Index t) {
             }
         if (local.late)
             for (double *x = out - step.kept_states; x < out; x++) *x += add;
-    }
-}
-
-// Lists where the states of the innermost loops stand in the operands; returns the loops around them.
-std::span<const Loop> GraphMessages::list_places(std::span<const Loop> loops) {
-    constexpr Index kMost = 256;
-    std::size_t around = loops.size();
-    Index size = 1;
-    while (around > 0 && size * loops[around - 1].count <= kMost) size *= loops[--around].count;
-    places_.clear();
-    Odometer at(loops.subspan(around));
-    for (Index i = 0; i < size; i++, at.next())
-        places_.push_back({static_cast<std::int32_t>(at.a), static_cast<std::int32_t>(at.b),
-                           static_cast<std::int32_t>(at.score), static_cast<std::int32_t>(at.shift)});
-    return loops.first(around);
-}
-
-// The same in blocks of states whose places are listed, two choices at a time: the later one only where it is better.
-void GraphMessages::eliminate_listed(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const LocalStep &local = (*tables_)[t];
-    const Loop gone = step.gone;
-    const auto around = list_places(tables_->kept(t));
-    const auto size = static_cast<Index>(places_.size());
-    const double *a = values_ + begin_[step.a];
-    for (Index fresh = 0; fresh < step.fresh; fresh++) {
-        const Index more = step.shift_has_fresh ? fresh : 0;
-        double *out = values_ + begin_[t] + fresh * step.kept_states;
-        Odometer at(around);
-        for (Index k = 0; k < step.kept_states; k += size, out += size, at.next())
-            for (Index v = 0; v < gone.count; v += 2) {
-                const bool two = v + 1 < gone.count;
-                const double *x = a + at.a + v * gone.a, *x2 = two ? x + gone.a : x;
-                const double *g = priced(t) + at.shift + v * gone.shift + more, *g2 = two ? g + gone.shift : g;
-                const double *f = local.scores + at.score + v * gone.score + fresh * step.fresh_score;
-                const double *f2 = two ? f + gone.score : f;
-                for (Index i = 0; i < size; i++) {
-                    const Place place = places_[i];
-                    const double y = (x[place.a] + g[place.shift]) + f[place.score];
-                    const double y2 = (x2[place.a] + g2[place.shift]) + f2[place.score];
-                    const double best = y >= y2 ? y : y2;
-                    out[i] = v > 0 && out[i] >= best ? out[i] : best;
-                }
-            }
-        if (!local.late) continue;
-        for (double *y = out - step.kept_states; y < out; y++) *y += local.late[fresh];
-    }
-}
-
-void GraphMessages::join_listed(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const auto around = list_places(tables_->kept(t));
-    const auto size = static_cast<Index>(places_.size());
-    double *out = values_ + begin_[t];
-    Odometer at(around);
-    for (Index k = 0; k < step.kept_states; k += size, out += size, at.next()) {
-        const double *a = values_ + begin_[step.a] + at.a, *b = values_ + begin_[step.b] + at.b;
-        for (Index i = 0; i < size; i++) out[i] = a[places_[i].a] + b[places_[i].b];
     }
 }
 

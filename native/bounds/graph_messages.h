@@ -74,6 +74,7 @@ class GraphMessages : public TiedMessages {
     void eliminate_noting(Index t);
     void eliminate_fresh(Index t);
     void join(Index t);
+    static bool is_choppy(std::span<const Loop> loops, Index states);
     void eliminate_listed(Index t);
     void join_listed(Index t);
     std::span<const Loop> list_places(std::span<const Loop> loops);
