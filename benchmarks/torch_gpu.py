@@ -8,6 +8,7 @@ registers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from common import Row, interleaved, show
@@ -69,7 +70,7 @@ def searched(
 ) -> tuple[Callable[[], object], int, int]:
     """Return the search for the most violated tags of 4,096 sentences by tables, its steps and its bytes."""
     from tallytree.torch.functions import Scores
-    from tallytree.torch.gpu import backend, searching
+    from tallytree.torch.gpu import backend, findings, searching
     from tallytree.torch.inputs import Ends
 
     tags = truths(256, torch).repeat(16, 1).cuda()
@@ -81,7 +82,8 @@ def searched(
     found, run, _ = known
     asked = searching.Values(found.losses, None, found.which, found.right, 1.0)
     steps = int(found.tallies.boxes.view(*tags.shape, 3)[:, :-1, :2].long().prod(2).sum()) * states**2
-    return lambda: searching.best(run, asked), steps, run.bytes
+    words = findings.slot(tags.device).quiet
+    return lambda: searching.best(run, asked, known=words), steps, run.bytes
 
 
 def rates(torch: Any) -> list[Row]:
@@ -118,10 +120,10 @@ def rates_by_tags(torch: Any) -> list[Row]:
 def by_bounds(torch: Any) -> list[Row]:
     """Return the times of the F1 hinge, by tables and by bounds; sentences have 5 to 25 words."""
     from tallytree.torch.functions import Scores
-    from tallytree.torch.gpu import backend, searching
+    from tallytree.torch.gpu import backend, findings, searching
     from tallytree.torch.inputs import Ends
 
-    found = []
+    found, words = [], findings.slot(torch.device("cuda", 0)).quiet
     for batch in (64, 4096):
         for sharp, name in ((0.0, "random"), (4.0, "trained")):
             emissions, tags, mask = sentences(batch, sharp, "cuda")
@@ -132,8 +134,8 @@ def by_bounds(torch: Any) -> list[Row]:
             truth, run, _ = known
             asked = searching.Values(truth.losses, None, truth.which, truth.right, 1.0)
             runs = {
-                "tables": lambda run=run, asked=asked: searching.best(run, asked),
-                "bounds": lambda run=run, asked=asked: searching.best(run, asked, bounds=True),
+                "tables": partial(searching.best, run, asked, known=words),
+                "bounds": partial(searching.best, run, asked, known=words, bounds=True),
             }
             times = interleaved({name: finished(one, torch) for name, one in runs.items()}, budget=0.5)
             row: Row = {"batch": batch, "scores": name}

@@ -65,7 +65,8 @@ def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> di
     }
 
     def likelihood(crf: Any) -> Callable[[], object]:
-        return lambda: torch.autograd.grad(-crf(emissions, tags, mask), [emissions, *crf.parameters()])
+        scores = [emissions, *crf.parameters()]
+        return lambda: torch.autograd.grad(-crf(emissions, tags, mask), scores)
 
     def trained(loss: Any) -> Callable[[], object]:
         scores = emissions, ours.transitions

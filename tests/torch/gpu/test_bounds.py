@@ -7,8 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tallytree as tt  # noqa: E402
+from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, counted, searching  # noqa: E402
+from tallytree.torch.gpu import backend, counted, findings, searching  # noqa: E402
 from tallytree.torch.inputs import Ends  # noqa: E402
 
 INF = float("inf")
@@ -94,11 +95,34 @@ def test_as_tables(device: str, loss: str, slack: bool, case: dict) -> None:
         agree(*asked(*batch(device, 4, seed, **case), LOSSES[loss], slack))
 
 
-@pytest.mark.parametrize("states", [1, 33])
+@pytest.mark.parametrize("states", [1, 25, 29, 33, 49])
 def test_many_tags(device: str, states: int) -> None:
     agree(
         *asked(*batch(device, states, states, favour=3.0), LOSSES["Hamming" if states == 1 else "F1"], True)
     )
+
+
+@pytest.mark.parametrize("states", [23, 28, 29, 33, 49])
+def test_tables_with_many_tags(device: str, states: int) -> None:
+    """All states of a column at once, or some of them."""
+    scores, tags = batch(device, states, states, favour=1.0)
+    run, values = asked(scores, tags, LOSSES["F1"], True)
+    got = searching.best(run, values)
+    wanted, _, _ = cpu.hinge(scores.on_cpu(), LOSSES["F1"], None, tags.cpu(), "slack")
+    torch.testing.assert_close(got.values.cpu(), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5, 24])
+def test_blocks_take_what_is_left(device: str, blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever searches a sentence, the results are the same, also in the next launch with the same words."""
+    monkeypatch.setattr(counted.Run, "blocks", blocks)
+    run, values = asked(*batch(device, 4, blocks, favour=1.0), LOSSES["F1"], True)
+    wanted, slot = searching.best(run, values), findings.slot(run.chains.device)
+    for _ in range(3):
+        got = searching.best(run, values, known=slot.quiet)
+        for name in ("values", "gaps", "cells", "labels"):
+            assert torch.equal(getattr(got, name), getattr(wanted, name))
+    slot.free()
 
 
 @pytest.mark.parametrize("seed", range(8))

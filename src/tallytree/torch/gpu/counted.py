@@ -25,6 +25,8 @@ _THREADS = 1024
 """Threads per multiprocessor; for sums more than run at once, so that blocks end about together."""
 _WIDE = 160
 """Columns of a position, on average, from which a search takes more threads."""
+_TILES = {True: (28, 16), False: (24, 24)}
+"""The maximum number of states of a tile if there is one, and if there are several; for searches and sums."""
 _WARPS = 4
 """Warps per block of a search by bounds, each of which takes a sentence."""
 _MOST_LISTED = 1024
@@ -152,7 +154,8 @@ class Run:
             threads = 512 if self.most else 256
         else:
             wide = self.tallies.columns > _WIDE * self.chains.shape[1]
-            threads = 256 if self.most and wide and self.tallies.chunks is None else 128
+            several = 512 if self.chains.shape[2] > _TILES[True][0] else 256
+            threads = several if self.most and wide and self.tallies.chunks is None else 128
         room = compiling.block_memory(self.chains.device) - self.block_memory
         while threads > 32 and not self.most and self._staged(threads) > room:
             threads //= 2
@@ -202,7 +205,8 @@ class Run:
     def padded(self) -> int:
         """The number of states, rounded up to full tiles."""
         states = self.chains.shape[2]
-        tiles = ceil(states / 24)
+        one, several = _TILES[self.most]
+        tiles = 1 if states <= one else ceil(states / several)
         return tiles * 4 * ceil(states / tiles / 4)
 
     @property

@@ -1,6 +1,10 @@
 // The best labelling of each sentence, by score and tally: value = slope[tally] * (score + base) + offset[tally].
+#define ONE_TILE 28  // states of a tile if there is one,
+#define TILE 16      // and if there are several
 #include "asking.cuh"
 #include "filling.cuh"
+
+constexpr int kAtOnce = kTiles == 1 ? C : 16;  // states before that a loop takes at once
 
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
@@ -11,7 +15,7 @@ struct Largest {  // the best score of all ways to a cell
         REAL sums[kTile];
 #pragma unroll
         for (int j = 0; j < kTile; j++) sums[j] = forbidden(REAL(0));
-#pragma unroll
+#pragma unroll kAtOnce
         for (int s = 0; s < C; s++) {
             REAL score = column.before[s * column.stride];
             const REAL *w = work.weights + s * kPadded + base;
@@ -169,8 +173,10 @@ extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_con
         return invalidate(batch.given, answers.values, search.all);
     }
     bool first = true;  // the block has no weights yet
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
+    Queue queue(search.found, search.listed > 0);
+    for (int64 b = blockIdx.x; b < batch.given.sentences; b = queue.next(b)) {
         if (search.listed && answers.cells[b] != kPending) continue;
+        queue.ask();
         Sentence x = sentence_of(batch, b, search.scratch);
         fill_tables<Largest>(x, work, first);
         first = false;

@@ -12,9 +12,13 @@
 #include "sentences.cuh"
 
 constexpr int kRows = C + CHUNKS;
-constexpr int kTiles = (C + 23) / 24;                           // states after are taken in turns, ...
-constexpr int kTile = ((C + kTiles - 1) / kTiles + 3) / 4 * 4;  // ... so many at once, in registers
-constexpr int kPadded = kTiles * kTile;                         // weights of a row in shared memory
+#ifndef TILE  // how many states after a thread takes at once, in registers: if it takes all, and if it takes some of them
+#define ONE_TILE 24
+#define TILE 24
+#endif
+constexpr int kTiles = C <= ONE_TILE ? 1 : (C + TILE - 1) / TILE;
+constexpr int kTile = ((C + kTiles - 1) / kTiles + 3) / 4 * 4;
+constexpr int kPadded = kTiles * kTile;  // weights of a row in shared memory
 
 __device__ inline REAL real(SCORE score) {
     REAL number;

@@ -85,21 +85,27 @@ struct Column {  // a column before, and where its cells go but for what states 
 };
 
 // Clear the cells that no ordinary step leads to: those beside the box before, shifted by what the state of a row adds.
-// Done by all warps from `first` on, each of which takes a row at a time.
+// Done by all warps from `first` on, each of which takes some of the rows.
 __device__ inline void clear_rest(const Sentence &x, int t, const Work &work, int first) {
     Box before = x.box(t - 1), box = x.box(t);
-    int lane = threadIdx.x % kWarp, gap = box.width - before.width, warps = blockDim.x / kWarp - first;
-    int warp = int(threadIdx.x / kWarp) - first;
-    for (int row = warp < 0 ? kRows : warp; row < kRows; row += warps) {
-        Shift shift = work.shift(t, row);
-        REAL *cells = x.table(t) + row * box.size(), *beside = cells + shift.lines * box.width;
-        int below = shift.lines < 0 ? 0 : (shift.lines + before.lines) * box.width;
-        for (int i = lane; i < shift.lines * box.width; i += kWarp) cells[i] = forbidden(REAL(0));
-        for (int i = below + lane; i < box.size(); i += kWarp) cells[i] = forbidden(REAL(0));
-        for (int line = lane; shift.lines >= 0 && line < before.lines; line += kWarp)
-            for (int k = 0; k < gap; k++)
-                beside[line * box.width + k + (k < shift.within ? 0 : before.width)] = forbidden(REAL(0));
+    REAL *table = x.table(t);
+    int lane = threadIdx.x % kWarp, warp = int(threadIdx.x / kWarp) - first, warps = blockDim.x / kWarp - first;
+    if (warp < 0) return;
+    int lines = box.lines - before.lines, gap = box.width - before.width;  // whole lines, and cells of the others
+    int whole = lines * box.width, count = whole + before.lines * gap;
+    for (int i = lane; i < count; i += kWarp) {
+        bool is_whole = i < whole;
+        int rest = is_whole ? i : i - whole, width = is_whole ? box.width : gap, line = rest / width, within = rest % width;
+        for (int row = warp; row < kRows; row += warps) {
+            Shift shift = work.shift(t, row);
+            int its_line = !is_whole ? line + shift.lines : line < shift.lines ? line : line + before.lines;
+            int its_place = is_whole || within < shift.within ? within : within + before.width;
+            int cell = row * box.size() + its_line * box.width + its_place;
+            if (shift.lines >= 0) table[cell] = forbidden(REAL(0));
+        }
     }
+    for (int row = warp; CHUNKS && row < kRows; row += warps)  // rows that no ordinary step leads to
+        for (int i = lane; work.shift(t, row).lines < 0 && i < box.size(); i += kWarp) table[row * box.size() + i] = forbidden(REAL(0));
 }
 
 __device__ inline void first_table(const Sentence &x) {
@@ -143,6 +149,17 @@ __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
     }
 }
 
+// A thread takes a column, and a tile of the states after.
+template <class Algebra>
+__device__ void add_columns(const Sentence &x, int t, const Work &work) {
+    Box old = x.box(t - 1), box = x.box(t);
+    for (int i = threadIdx.x; i < kTiles * old.size(); i += blockDim.x) {
+        int tile = kTiles == 1 ? 0 : i / old.size(), column = i - tile * old.size();
+        Column c{x.table(t - 1) + column, x.table(t) + column / old.width * box.width + column % old.width, old.size()};
+        Algebra::advance(x, t, c, tile * kTile, work);
+    }
+}
+
 // All tables; `first`: the block has no weights yet.
 template <class Algebra>
 __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
@@ -158,11 +175,7 @@ __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
         __syncthreads();
         own = State(x, t + 1, place, threadIdx.x);
         place = x.place(t + 2);
-        Box old = x.box(t - 1), box = x.box(t);
-        for (int i = threadIdx.x; i < old.size(); i += blockDim.x) {
-            Column c{x.table(t - 1) + i, x.table(t) + i / old.width * box.width + i % old.width, old.size()};
-            for (int base = 0; base < C; base += kTile) Algebra::advance(x, t, c, base, work);
-        }
+        add_columns<Algebra>(x, t, work);
         if (CHUNKS) clear_rest(x, t, work, 0);  // exceptions are added to what is there
         __syncthreads();
         if (!CHUNKS) continue;

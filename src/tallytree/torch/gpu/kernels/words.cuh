@@ -16,6 +16,7 @@ constexpr int kColumns = 2;  // the maximum number of columns of the tables of a
 constexpr int kPadding = 3;  // the maximum number of positions after the end of a sentence
 constexpr int kTold = 4;     // on the device: blocks that have found what they can; for the host: whether all have
 constexpr int kEnded = 5;    // blocks that have ended
+constexpr int kNext = 7;     // sentences that blocks have taken
 constexpr int kWrong = 6;    // in a CUDA graph: findings of the last replay that make its results invalid
 
 struct Findings {
@@ -39,6 +40,28 @@ __device__ inline bool is_last(int *count) {
     __threadfence();
     return last;
 }
+
+// Which sentences a block takes: after its first one, always the first that is left, so that blocks end about together.
+class Queue {
+  public:
+    __device__ Queue(const Findings &found, bool by_turns) : words(by_turns ? nullptr : found.words) {
+        __shared__ int places[2];  // in turns, so that a number is kept until all threads have read it
+        numbers = places;
+    }
+
+    // Ask for the sentence after this one, which is known after the next barrier.
+    __device__ void ask() {
+        turn = 1 - turn;
+        if (words && threadIdx.x == 0) numbers[turn] = atomicAdd(words + kNext, 1);
+    }
+
+    // The sentence after b.
+    __device__ int64 next(int64 b) const { return gridDim.x + (words ? numbers[turn] : b); }
+
+  private:
+    int *words;  // or null: blocks take turns
+    int *numbers, turn = 0;
+};
 
 // Tell the host what all blocks have found, while they go on.
 __device__ inline void tell_host(const Findings &found) {
@@ -83,7 +106,8 @@ __device__ inline void invalidate(const Padded &given, double *values, const Tot
 
 // Add up the values of all sentences, in the last block.
 __device__ inline void add_total(const Padded &given, double *values, const Total &all, const Findings &found) {
-    if ((!all.total && !found.fatal) || !is_last(found.words + kEnded)) return;
+    if (!found.words || !is_last(found.words + kEnded)) return;
+    if (threadIdx.x == 0) found.words[kNext] = 0;
     if (is_wrong(found.words)) return invalidate(given, values, all);
     if (!all.total) return;
     const volatile double *value = values;
