@@ -162,7 +162,9 @@ def read(path):
     return sample_sentences() if path is None else tt.io.read_conll(path)
 
 
-def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32, graphs=False, letters=False):
+def main(
+    quick=False, data=None, test=None, device="cpu", epochs=12, size=32, width=32, graphs=False, letters=False
+):
     """Train with each objective; return the chunk-level F-measures on held-out sentences."""
     sentences = read(data)
     training, held_out = (sentences[:45], sentences[45:]) if test is None else (sentences, read(test))
@@ -180,7 +182,7 @@ def main(quick=False, data=None, test=None, device="cpu", epochs=12, size=32, gr
     few = tt.valid_bio() & (tt.count(state=first, name="chunks") <= 3)
     for name in OBJECTIVES:
         torch.manual_seed(0)
-        model = Tagger(words.sizes, words.labels, letters=letters and len(words.letters) + 1).to(device)
+        model = Tagger(words.sizes, words.labels, width, letters and len(words.letters) + 1).to(device)
         train(model, batches, objective_of("likelihood", words.labels), epochs // 3)  # all start from there
         if graphs:
             seconds, share = train_by_graphs(model, batches, objective_of(name, words.labels), epochs), ""
@@ -202,6 +204,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--size", type=int, default=32, help="number of sentences per batch")
+    parser.add_argument("--width", type=int, default=32, help="number of units of the LSTM in each direction")
     parser.add_argument("--letters", action="store_true", help="use the letters of words, too, as for names")
     parser.add_argument("--graphs", action="store_true", help="on a GPU: replay steps as CUDA graphs")
     parser.add_argument("--quick", action="store_true", help="run a few steps on a few sentences")
