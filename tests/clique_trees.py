@@ -1,4 +1,4 @@
-"""What tests of cliquetree share."""
+"""Helpers for tests of clique trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of interrupts share: an interrupt at a given look for signals, and answers as bytes."""
+"""Helpers for tests of interrupts: an interrupt at a given check for signals, and answers as bytes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Budgets, and plans that are kept, without measuring."""
+"""Budgets and cached plans, without measuring."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Odd arguments: each is answered or refused with a reason, and none is misread."""
+"""Unusual arguments give an answer or a clear error, and are never misinterpreted."""
 
 import pickle
 import sys

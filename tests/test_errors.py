@@ -1,4 +1,4 @@
-"""Errors: what they derive from, and that they survive a trip between processes."""
+"""Errors: their base classes, and pickling between processes."""
 
 import pickle
 import subprocess

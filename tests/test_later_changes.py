@@ -1,4 +1,4 @@
-"""Values stay as they are, whatever becomes of the arrays, lists and mappings that they were made from."""
+"""Values do not change when the arrays, lists and mappings they were created from do."""
 
 import pickle
 

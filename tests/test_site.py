@@ -1,4 +1,4 @@
-"""The check of the site: what it finds on pages that are broken, and that it accepts good ones."""
+"""The check of the built site: it reports broken pages and accepts good ones."""
 
 import runpy
 from pathlib import Path

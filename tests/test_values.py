@@ -1,4 +1,4 @@
-"""Models, statistics, profiles and solutions as values: frozen, small when pickled, shared by threads."""
+"""Models, statistics, profiles and solutions as values: frozen, compact when pickled, shared by threads."""
 
 import copy
 import gc

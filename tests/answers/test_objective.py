@@ -1,4 +1,4 @@
-"""The contract of objectives: elementwise, never nan, not decreasing in the score."""
+"""The contract of objectives: elementwise, never nan, and not decreasing in the score."""
 
 import numpy as np
 import pytest

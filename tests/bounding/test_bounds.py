@@ -1,4 +1,4 @@
-"""Answers by bounds are those of whole tables: value, tally and score."""
+"""Answers by bounds agree with those of full tables: value, tally and score."""
 
 import pickle
 import runpy

@@ -1,4 +1,4 @@
-"""Batches by bounds: the answers of whole tables, on all that a batch can hold."""
+"""Batches by bounds agree with full tables, for everything that a batch can contain."""
 
 from functools import partial
 from itertools import product

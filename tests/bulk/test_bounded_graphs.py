@@ -1,4 +1,4 @@
-"""Trees and graphs in batches by bounds: the answers of whole tables."""
+"""Trees and graphs in batches by bounds, compared with full tables."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Completion in shells: the words that a shell offers are those of the commands."""
+"""Shell completion offers the words of the commands."""
 
 import os
 import pty

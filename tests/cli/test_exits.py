@@ -1,4 +1,4 @@
-"""How the command line ends: exit codes, errors in words, interrupts, and streams that fail."""
+"""How the command line ends: exit codes, error messages, interrupts, and streams that fail."""
 
 import json
 import os

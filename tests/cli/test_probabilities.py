@@ -1,4 +1,4 @@
-"""distribution, marginals and sample on the command line: the same numbers as in the library."""
+"""distribution, marginals and sample on the command line give the same numbers as the library."""
 
 import json
 from pathlib import Path

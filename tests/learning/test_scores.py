@@ -1,4 +1,4 @@
-"""What ``score`` and scorers say, and losses by name."""
+"""``score``, scorers, and losses by name."""
 
 import numpy as np
 import pytest

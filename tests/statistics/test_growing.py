@@ -1,4 +1,4 @@
-"""Sums and constraints of very many parts: put together in time that grows with their number alone."""
+"""Sums and constraints with very many parts are built in linear time."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""The module, against enumeration, and as it is used."""
+"""The module, compared with enumeration, and in typical use."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
+"""The GPU compared with the CPU: batches with padding and forbidden scores, and all kinds of losses."""
 
 import threading
 from dataclasses import replace
