@@ -21,7 +21,7 @@ def frozen_view(array: np.ndarray) -> np.ndarray:
 
 
 class Foreign:
-    """Memory that is not NumPy's, behind a read-only face."""
+    """Memory not owned by NumPy, behind a read-only interface."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, True)}

@@ -235,7 +235,7 @@ print(content.hexdigest())
 
 
 def test_another_process_gives_the_same_bits():
-    """Whatever the hashes of strings are there."""
+    """Whatever the string hashes in that process."""
     digests = {
         subprocess.run(
             [sys.executable, "-c", REPEATED],

@@ -64,14 +64,14 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep an anchor and a link."""
+        """Store anchors and links."""
         given = dict(attrs)
         self.anchors.update(filter(None, (given.get("id"), given.get("name"))))
         self.links += filter(None, (given.get("href"), given.get("src")))
 
 
 def broken_links(site: Path) -> list[str]:
-    """Return what is wrong with the links inside the site, one line each."""
+    """Return the broken links inside the site, one line each."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     wrong = []
     for path, page in pages.items():

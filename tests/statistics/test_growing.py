@@ -22,7 +22,7 @@ MANY = 20_000
 
 
 def within(seconds, function):
-    """Do something that took minutes when it was quadratic; the limit leaves room for slow machines."""
+    """Run something that took minutes when it was quadratic; the limit leaves room for slow machines."""
     began = perf_counter()
     result = function()
     assert perf_counter() - began < seconds
