@@ -1,4 +1,4 @@
-"""Give parameters that are documented together, as in ``name, cap``, each its own type and default in the reference.
+"""Give parameters documented together, as in ``name, cap``, their own types and defaults in the reference.
 
 An extension of griffe, which reads the sources for mkdocs: it would give all of them those of the first.
 """
