@@ -115,10 +115,18 @@ def _page(title: str, about: str, package: str, names: list[str], prefix: str) -
 
 def _entries(names: list[str], prefix: str, level: int = 2) -> str:
     return "".join(
-        f"\n::: tallytree.{prefix}{name}\n"
+        f"\n::: {_place(prefix + name)}\n"
         f"    options: {{heading_level: {level}, filters: {json.dumps(filters(prefix + name))}}}\n"
         for name in names
     )
+
+
+def _place(name: str) -> str:
+    """Return where a public name is documented: in its module, if that has the same name."""
+    path = f"tallytree.{name}"
+    package, _, last = path.rpartition(".")
+    found = getattr(import_module(package), last)
+    return f"{path}.{last}" if getattr(found, "__module__", None) == path else path
 
 
 def main() -> None:
