@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 
@@ -76,9 +77,7 @@ def linked(row: str) -> str:
                 continue
             before[:] = name
             whole = name in [[package] for package in PACKAGES]
-            return f"[{code[0]}]" + (
-                f"(reference-{name[0]}.md)" if whole else f"[tallytree.{'.'.join(name)}]"
-            )
+            return f"[{code[0]}]" + (f"(reference-{name[0]}.md)" if whole else f"[{_place('.'.join(name))}]")
         return code[0]
 
     return "|" + CODE.sub(link, first) + bar + rest
@@ -122,11 +121,15 @@ def _entries(names: list[str], prefix: str, level: int = 2) -> str:
 
 
 def _place(name: str) -> str:
-    """Return where a public name is documented: in its module, if that has the same name."""
+    """Return where a public name is documented: where it is defined, if a module has the same name."""
     path = f"tallytree.{name}"
     package, _, last = path.rpartition(".")
+    try:
+        hidden = find_spec(path) is not None  # griffe would document the module
+    except ModuleNotFoundError:  # a member of a class
+        return path
     found = getattr(import_module(package), last)
-    return f"{path}.{last}" if getattr(found, "__module__", None) == path else path
+    return f"{found.__module__}.{found.__qualname__}" if hidden else path
 
 
 def main() -> None:
