@@ -57,11 +57,12 @@ bench: tools
 pictures: tools
 	$(BIN)/python docs/pictures.py
 
-# The site, in build/site: strict, so a broken link fails. Examples are run by the tests.
+# The site, in build/site: strict, so a broken link fails, as does a page too wide for a screen. Tests run the examples.
 docs: tools
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py docs)
 	$(BIN)/python tools/stage_docs.py build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python tools/check_site.py build/site
 
 # The sdist, and wheels from it for the Pythons that are named; each is tried in a fresh environment.
 PYTHONS ?= $(PYTHON)

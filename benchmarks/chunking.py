@@ -58,7 +58,7 @@ class Scorer:
         self._transitions = np.log(given) - np.log(counts.sum(axis=0) / counts.sum())
 
     def model(self, sentence: Sentence) -> tt.Model:
-        """Make the chain of one sentence."""
+        """Return the chain of one sentence."""
         unary = np.array([self._scores(word, tag) for word, tag, _ in sentence])
         return tt.Model.chain(unary, self._transitions, states=self.labels)
 

@@ -58,7 +58,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def yardstick(module: str) -> Any | None:
-    """Import a module of the hand-written C (``limit``, ``dp``, ``instances``); None where it is absent."""
+    """Import a module of the hand-written C (``limit``, ``dp``, ``instances``); None if it is absent."""
     if not (LIMIT / f"{module}.py").is_file():
         return None
     if str(LIMIT) not in sys.path:
@@ -71,7 +71,7 @@ def yardstick(module: str) -> Any | None:
 
 
 def skipped(what: str) -> None:
-    """Say that a part needs the yardstick and does not run."""
+    """Print that a part needs the yardstick and is skipped."""
     print(f"{what}: skipped, the C yardstick is not at {LIMIT} (set TALLYTREE_LIMIT)\n")
 
 

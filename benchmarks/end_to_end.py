@@ -16,7 +16,7 @@ from common import Row, interleaved, show, skipped, yardstick
 
 
 def as_good(end: cases.End, labelling: Any) -> bool:
-    """Is a labelling, in the shape of a grid or flat, as good as the C's?"""
+    """Return whether a labelling, as a grid or flat, is as good as that of the C code."""
     problem = end.problem
     found, theirs = (problem.objective(np.ravel(y)) for y in (labelling, yardstick("dp").solve(problem)))
     return bool(abs(found - theirs) <= 1e-9 * max(1.0, abs(theirs)))

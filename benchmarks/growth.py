@@ -40,7 +40,7 @@ def question(case: str, m: int) -> Callable[[], object]:
 
 
 def ours(case: str, m: int) -> dict[str, float]:
-    """Return the seconds of a call with a shape that is new, and with one that has been seen."""
+    """Return the seconds of a call with a new shape, and with a shape seen before."""
     ask = question(case, m)
 
     def cold() -> object:
@@ -51,7 +51,7 @@ def ours(case: str, m: int) -> dict[str, float]:
 
 
 def grown(case: str, sizes: tuple[int, ...], patience: float) -> list[Row]:
-    """Return the milliseconds of everybody for each size, and the exponents."""
+    """Return the milliseconds of each solver for each size, and the exponents."""
     times: dict[str, list[peer_times.Outcome]] = {"cold": [], "warm": []}
     for m in sizes:
         for how, seconds in ours(case, m).items():

@@ -75,7 +75,7 @@ def direction(column: str) -> int:
 
 
 def _labelled(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Name rows by their texts and whole numbers, and by their place where that is not enough."""
+    """Name rows by their text and integers, and by their position if that is ambiguous."""
     seen: dict[str, int] = {}
     for row in (row for row in rows if isinstance(row, dict)):
         parts = [str(v) for v in row.values() if isinstance(v, str)]
@@ -91,7 +91,7 @@ def _labelled(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
 
 
 def store(machine: Mapping[str, Any], found: Figures, quick: bool) -> Path:
-    """Write a run, and forget the oldest ones."""
+    """Store a run, and delete the oldest ones."""
     FOLDER.mkdir(exist_ok=True)
     now = time.strftime("%Y-%m-%dT%H-%M-%S")
     record = {"when": now, "commit": _commit(), "quick": quick, "machine": dict(machine), "figures": found}
@@ -121,7 +121,7 @@ def before(quick: bool, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _commit() -> str:
-    """Return what git calls this tree; nothing where there is no git."""
+    """Return the commit of this tree; empty without git."""
     if shutil.which("git") is None:
         return ""
     done = subprocess.run(
@@ -145,7 +145,7 @@ def slower(before: Figures, after: Figures, tolerance: float = TOLERANCE) -> lis
 
 
 def compare(earlier: Mapping[str, Mapping[str, Any]], after: Figures) -> list[Row]:
-    """Say for each benchmark what got slower since its last stored run."""
+    """Print what got slower since the last stored run of each benchmark."""
     worse = []
     for name, record in sorted(earlier.items()):
         known = {k: v for k, v in record["figures"].items() if k.split(SEPARATOR)[0] == name}

@@ -106,7 +106,7 @@ def measure(name: str) -> Row:
 
 
 def called(name: str, limit: float | None) -> Row:
-    """Make a call in this process, after one of its kind that is over at once: its growth and its time."""
+    """Measure memory growth and time of a call in this process, after a small call of the same kind."""
     CASES[name](True)(None)
     call = CASES[name](False)
     gc.collect()
@@ -131,7 +131,7 @@ def in_child(name: str, limit: float | None) -> Row:
 
 
 def least_limit(name: str, growth: float) -> tuple[float, Row]:
-    """Find the least limit under which a call runs, to 5 %, from what it grows by; and what it takes then."""
+    """Find the smallest limit under which a call runs, within 5 %, and the memory that it then takes."""
     low, enough = 0.75 * growth, 1.25 * growth + 1e6
     while (found := in_child(name, enough))["refused"]:
         low, enough = enough, 1.5 * enough

@@ -34,7 +34,7 @@ def solved(model: tt.Model, **question: Any) -> Call:
 
 
 def counted(call: Callable[[float | None], object]) -> Call:
-    """Return a call that no plan says all about: what it takes is counted as it grows."""
+    """Return a call whose memory no plan predicts: it is counted as it grows."""
 
     def run(limit: float | None) -> None:
         call(limit)

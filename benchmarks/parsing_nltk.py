@@ -16,7 +16,7 @@ from tallytree import parsing
 def beside_nltk(
     grammar: parsing.Grammar, trees: list[parsing.Tree], lengths: Sequence[int], seconds: float
 ) -> list[Row]:
-    """One sentence of each length, until NLTK has had so many seconds."""
+    """Time one sentence of each length, until NLTK has used a given number of seconds."""
     try:
         import nltk
     except ImportError:
@@ -43,7 +43,7 @@ def beside_nltk(
 
 
 def nltk_grammar(nltk: Any, grammar: parsing.Grammar, forest: parsing.Forest) -> Any:
-    """The same rules; words are called by their place, since their scores are not normalised."""
+    """Return the same rules; words are named by position, because their scores are not normalised."""
 
     class Weighted(nltk.PCFG):
         def __init__(self, start: Any, productions: list[Any]) -> None:

@@ -65,7 +65,7 @@ def solve_by_torch(case: str, m: int, timeout: float) -> Outcome:
 
 
 def _output(command: Sequence[str], timeout: float) -> str:
-    """Return the last line that a program writes, or nothing where it takes too long."""
+    """Return the last line that a program prints, or nothing if it takes too long."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout + 60)
     except subprocess.TimeoutExpired:

@@ -25,7 +25,7 @@ CLOCKED: dict[str, tuple[Any, str]] = {
 
 
 def forget() -> None:
-    """Forget programs and plans: what follows is a cold plan."""
+    """Clear cached programs and plans, so that the next plan is cold."""
     for recent in (orders._RECENT, planner._RECENT):
         for key in list(recent._values):
             recent.forget(key)

@@ -50,7 +50,7 @@ NAMES = (
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return the machine that the figures were measured on."""
     return {
         "tallytree": tt.__version__,
         "instructions": native.instruction_set(),

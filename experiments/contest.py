@@ -1,4 +1,4 @@
-"""Estimators next to each other on one corpus: a line of a table for each."""
+"""Comparison of estimators on one corpus: one row of a table for each."""
 
 import time
 from collections.abc import Callable, Iterator

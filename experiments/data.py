@@ -11,7 +11,7 @@ from tallytree.parsing import Tree, read_treebank
 
 
 class Corpus(NamedTuple):
-    """Features and labels to learn from, and others to be judged by."""
+    """Features and labels for training and for evaluation."""
 
     train_features: list[Any]
     train_labels: list[list[str]]
@@ -44,7 +44,7 @@ def base_noun_phrases(folder: Path, sentences: int | None) -> Corpus:
 
 
 def base_noun_phrase_words(folder: Path, sentences: int | None) -> Corpus:
-    """The same, word by word: inside of a base noun phrase, or not, told by the tags around it."""
+    """The same word by word: inside or outside of a base noun phrase, predicted from the surrounding tags."""
     train, test = (
         [[(tag, chunk.removeprefix("B-").removeprefix("I-")) for _, tag, chunk in rows] for rows in some]
         for some in (map(_with_noun_phrases, trees) for trees in _treebank(folder))

@@ -18,7 +18,7 @@ WHOLE: dict[str, Any] = {"strategy": "full"}  # the theory is about whole tables
 
 
 class Answer(NamedTuple):
-    """What an answer took; the seconds are nan where it would take too long."""
+    """The cost of an answer; the seconds are nan if it would take too long."""
 
     seconds: float
     operations: float
@@ -64,7 +64,7 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class Sentence(NamedTuple):
-    """A chain of labels with scores, and what is right."""
+    """A chain of labels with scores, and the truth."""
 
     model: tt.Model
     truth: list[str]

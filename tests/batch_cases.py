@@ -1,4 +1,4 @@
-"""Answers of batches beside those of single calls."""
+"""Comparison of batches with single calls."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What tests of cliquetree share."""
+"""Helpers for tests of clique trees."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def connected(nodes: set[int], edges: Iterable[tuple[int, int]]) -> bool:
 
 
 def assert_clique_tree(tree: CliqueTree, variables: int, scopes: Scopes) -> None:
-    """The definition, written a second time and as slowly as it reads."""
+    """The definition, implemented a second time without optimisation."""
     nodes = set(range(len(tree.cliques)))
     assert len(tree.edges) == len(nodes) - 1
     assert connected(nodes, tree.edges)

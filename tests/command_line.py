@@ -1,4 +1,4 @@
-"""The command line in tests: a problem to ask about, and a way to ask."""
+"""Helpers for tests of the command line: a problem, and a way to run a command."""
 
 import pytest
 

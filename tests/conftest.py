@@ -1,4 +1,4 @@
-"""Hypothesis profiles (``ci`` unless HYPOTHESIS_PROFILE names another), and a week that tests ask about."""
+"""Hypothesis profiles (``ci`` unless HYPOTHESIS_PROFILE names another), and a week as a test problem."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Random constraints and objectives, and a solution held against enumeration."""
+"""Random constraints and objectives, and a comparison of a solution with enumeration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pages of the explorer in a real browser, and the problems that tests show in them."""
+"""Explorer pages in a real browser, and the problems that tests show in them."""
 
 import json
 import re

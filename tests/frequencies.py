@@ -1,4 +1,4 @@
-"""Samples held against their probabilities."""
+"""Comparison of samples with their probabilities."""
 
 import numpy as np
 import pytest

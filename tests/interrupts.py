@@ -1,4 +1,4 @@
-"""What tests of interrupts share: an interrupt at a given look for signals, and answers as bytes."""
+"""Helpers for tests of interrupts: an interrupt at a given check for signals, and answers as bytes."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ def bits(answer):
 
 
 def looks_of(work):
-    """Count the looks for signals during some work, one after each piece of it."""
+    """Count the checks for signals during some work, one after each piece of it."""
     _native.interrupt_at(MANY, 0.0)
     work()
     return MANY - _native.interrupt_at(0)
 
 
 def interrupted(work, look):
-    """Do some work with an interrupt at a look; say whether it came to that."""
+    """Do some work with an interrupt at a given check; return whether it occurred."""
     _native.interrupt_at(look, 0.0)
     try:
         work()
@@ -34,13 +34,13 @@ def interrupted(work, look):
 
 
 def some_looks(looks, most):
-    """Return the first and the last looks, and some of all others."""
+    """Return the first and the last checks, and some in between."""
     ends = {*range(1, 9), *range(looks - 4, looks + 1)}
     return sorted(n for n in {*ends, *np.linspace(1, looks, most).astype(int).tolist()} if 1 <= n <= looks)
 
 
 def interrupt_often(make, work, check, most=40):
-    """Interrupt some work on what `make` returns at some of its looks, and check after each.
+    """Interrupt work on the result of `make` at some of its checks for signals, and check after each.
 
     With several threads, others may have done everything before this one looks: then it is tried again.
     """

@@ -1,4 +1,4 @@
-"""Small training problems, and their optimum from the definition: one constraint for every labelling."""
+"""Small training problems, and their optimum by definition: one constraint for every labelling."""
 
 import clarabel
 import numpy as np

@@ -1,4 +1,4 @@
-"""What tests of memory share: limits that cut plans into segments, and the growth of a process of its own."""
+"""Helpers for tests of memory: limits that cut plans into segments, and the growth of a separate process."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What tests of memory share."""
+"""Helpers for tests of memory."""
 
 SLACK = 4e6  # what the allocator and the interpreter take besides
 

@@ -1,4 +1,4 @@
-"""What tests of models share."""
+"""Helpers for tests of models."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What tests of regular share."""
+"""Helpers for tests of patterns."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""What tests of problems share."""
+"""Helpers for tests of problem files."""
 
 import copy
 import json

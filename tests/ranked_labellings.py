@@ -1,4 +1,4 @@
-"""What tests of labellings in order share."""
+"""Helpers for tests of labellings in order."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What tests of single share."""
+"""Helpers for tests of single precision."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What tests of statistics share."""
+"""Helpers for tests of statistics."""
 
 import itertools
 

@@ -15,7 +15,7 @@ PROBABILITIES = st.sampled_from([0.0, 0.2, 0.5])
 
 
 def generators() -> st.SearchStrategy[np.random.Generator]:
-    """Return a strategy for seeded sources of randomness."""
+    """Return a strategy for seeded random generators."""
     return st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 

@@ -1,4 +1,4 @@
-"""The map of the sources is true: what it names exists, and what exists it names."""
+"""The architecture page is complete and correct: it names every part of the sources, and nothing else."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Benchmarks are not timed here, but what they reach into has to be there."""
+"""Benchmarks are not timed here, but the internals that they use must exist."""
 
 import importlib
 import sys

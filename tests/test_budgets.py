@@ -1,4 +1,4 @@
-"""Budgets, and plans that are kept, without measuring."""
+"""Budgets and cached plans, without measuring."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_sums_beyond_a_cap_take_no_room(size):
 
 
 def test_large_models_get_the_program_that_small_ones_do(monkeypatch):
-    """Drafts decide as whole programs do."""
+    """Drafts lead to the same decisions as full programs."""
     rng = np.random.default_rng(0)
     parents = np.array([-1, *(int(rng.integers(0, i)) for i in range(1, 300))])
     model = tt.Model.tree(parents, rng.normal(size=(300, 3)), rng.normal(size=(3, 3)))
@@ -97,7 +97,7 @@ def test_small_plans_that_come_again_are_kept_and_large_ones_are_not(monkeypatch
 
 
 def _forget_plans(monkeypatch, **changes):
-    """Begin with no plan that was made before."""
+    """Start without cached plans."""
     fresh = []
     for module in (orders, planner):
         limits = {"most": module._RECENT.most, "most_bytes": module._RECENT.most_bytes}

@@ -1,4 +1,4 @@
-"""The demonstration: what it says is true, whatever the terminal."""
+"""The demo: its claims are true, on every terminal."""
 
 import io
 import runpy

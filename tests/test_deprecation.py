@@ -1,4 +1,4 @@
-"""Old names: each is the object of the new name, and says so where it is used."""
+"""Deprecated names: each refers to the object of the new name, and warns when it is used."""
 
 import importlib
 import pickle

@@ -1,4 +1,4 @@
-"""Files that release 0.1.0 wrote are read, and mean what they meant; ``data/0.1.0/make.py`` made them."""
+"""Files written by release 0.1.0 are read with the same meaning; ``data/0.1.0/make.py`` wrote them."""
 
 import json
 import runpy

@@ -1,4 +1,4 @@
-"""Odd arguments: each is answered or refused with a reason, and none is misread."""
+"""Unusual arguments give an answer or a clear error, and are never misinterpreted."""
 
 import pickle
 import sys
@@ -82,7 +82,7 @@ def test_masked_entries_are_refused() -> None:
 
 
 class Odd(tt.Machine):
-    """Gives what it is told to."""
+    """Returns the given value."""
 
     def __init__(self, start: object, step: object, stop: object) -> None:
         self.given = start, step, stop

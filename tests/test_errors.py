@@ -1,4 +1,4 @@
-"""Errors: what they derive from, and that they survive a trip between processes."""
+"""Errors: their base classes, and pickling between processes."""
 
 import pickle
 import subprocess
@@ -50,7 +50,7 @@ def test_a_warning_about_speed_can_be_filtered_by_its_type():
 
 
 def test_errors_survive_the_pickling_of_dask():
-    """It carries errors between processes with tblib, which makes them without calling the constructor."""
+    """Dask sends errors between processes with tblib, which creates them without calling the constructor."""
     program = (
         "import pickle, tallytree as tt; from tblib import pickling_support; pickling_support.install(); "
         "print([str(pickle.loads(pickle.dumps(kind('too much')))) for kind in "

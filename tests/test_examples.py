@@ -1,4 +1,4 @@
-"""The scripts of the gallery run in small, and what they and their page claim is so."""
+"""The gallery scripts run on small data, and the claims of the scripts and their page hold."""
 
 import re
 import runpy

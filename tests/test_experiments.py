@@ -1,4 +1,4 @@
-"""Experiments take long and need data; here, what the figure asks is asked about small sentences."""
+"""Experiments take long and need data; here the figure's questions are asked about small sentences."""
 
 import sys
 from pathlib import Path

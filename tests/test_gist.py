@@ -1,4 +1,4 @@
-"""The page docs/gist.md runs as it stands, and what it defines is an oracle."""
+"""The code of docs/gist.md runs, and its functions serve as a reference."""
 
 import re
 from itertools import permutations

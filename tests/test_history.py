@@ -1,4 +1,4 @@
-"""Stored benchmark figures: times become ratios, and what got slower is found."""
+"""Stored benchmark results: times become ratios, and regressions are found."""
 
 import json
 from pathlib import Path

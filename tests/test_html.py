@@ -1,4 +1,4 @@
-"""What notebooks show: well formed, escaped, and true."""
+"""HTML in notebooks: well-formed, escaped and correct."""
 
 import re
 from xml.etree import ElementTree

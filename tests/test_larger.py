@@ -1,4 +1,4 @@
-"""Beyond enumeration: the score of a tally is that of an integer program solved by HiGHS."""
+"""Problems too large to enumerate: the score of a tally compared with an integer program solved by HiGHS."""
 
 import numpy as np
 import pytest

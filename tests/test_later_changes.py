@@ -1,4 +1,4 @@
-"""Values stay as they are, whatever becomes of the arrays, lists and mappings that they were made from."""
+"""Values do not change when the arrays, lists and mappings they were created from do."""
 
 import pickle
 
@@ -21,7 +21,7 @@ def frozen_view(array: np.ndarray) -> np.ndarray:
 
 
 class Foreign:
-    """Memory that is not NumPy's, behind a read-only face."""
+    """Memory not owned by NumPy, behind a read-only interface."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, True)}

@@ -1,4 +1,4 @@
-"""The memory limit is the limit: forecasts against what processes grow by, and refusals that take nothing."""
+"""Memory limits: forecasts compared with the growth of processes, and errors that allocate nothing."""
 
 import pytest
 from memory import grown, needs_proc

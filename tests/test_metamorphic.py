@@ -22,7 +22,7 @@ def profile_of(model, statistics, **options):
 
 
 def check_same(got, wanted, model):
-    """Compare two profiles to rounding; splitting scores adds a little more of it."""
+    """Compare two profiles up to rounding; splitting scores increases it slightly."""
     assert sorted(got) == sorted(wanted)
     tolerance = 4 * score_tolerance(model)
     assert all(abs(got[tally] - wanted[tally]) <= tolerance for tally in wanted)
@@ -33,7 +33,7 @@ def check_same(got, wanted, model):
 
 
 def rebuilt(model, statistics, cardinalities=None, change=lambda pairs: pairs):
-    """Make a model and statistics from pairs that have gone through `change`."""
+    """Rebuild a model and statistics from pairs changed by `change`."""
     sizes = model.cardinalities.tolist() if cardinalities is None else cardinalities
     changed = [tt.Statistic(change(list(factors_of(s.blocks))), name=s.name, cap=s.cap) for s in statistics]
     return tt.Model(sizes, change(list(factors_of(model.blocks)))), changed

@@ -1,4 +1,4 @@
-"""Problems too large to enumerate: every use case against an independent mixed-integer program."""
+"""Problems too large to enumerate: every use case compared with a mixed-integer program."""
 
 import numpy as np
 import pytest

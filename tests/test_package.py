@@ -1,4 +1,4 @@
-"""What ``import tallytree`` brings."""
+"""What ``import tallytree`` provides."""
 
 import re
 import subprocess

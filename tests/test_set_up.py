@@ -1,4 +1,4 @@
-"""What a fresh machine needs, and how it is told what is missing."""
+"""The requirements of a fresh machine, and the messages if something is missing."""
 
 import subprocess
 import sys

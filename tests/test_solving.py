@@ -1,4 +1,4 @@
-"""One-shot solving: constraints of every form, capped and pruned inside, give what enumeration gives."""
+"""``solve`` with constraints of every form, capped and pruned internally, compared with enumeration."""
 
 import numpy as np
 import pytest

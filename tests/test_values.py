@@ -1,4 +1,4 @@
-"""Models, statistics, profiles and solutions as values: frozen, small when pickled, shared by threads."""
+"""Models, statistics, profiles and solutions as values: frozen, compact when pickled, shared by threads."""
 
 import copy
 import gc
@@ -235,7 +235,7 @@ print(content.hexdigest())
 
 
 def test_another_process_gives_the_same_bits():
-    """Whatever the hashes of strings are there."""
+    """Whatever the string hashes in that process."""
     digests = {
         subprocess.run(
             [sys.executable, "-c", REPEATED],

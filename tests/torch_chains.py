@@ -1,4 +1,4 @@
-"""Chains as tensors, and everything about them by enumeration."""
+"""Chains as tensors, and their properties by enumeration."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Random small grammars and sentences, and all their trees by enumeration: what charts are compared with."""
+"""Random small grammars and sentences, and all their trees by enumeration, for comparison with charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of uai share."""
+"""Helpers for tests of UAI files."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def missing() -> list[str]:
 
 
 def compiles(compiler: str) -> bool:
-    """Say whether a compiler knows C++20."""
+    """Return whether a compiler supports C++20."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cpp"
         source.write_text(PROBE)

@@ -22,7 +22,7 @@ def generated() -> str:
 
 
 def public_names(body: list[ast.stmt], prefix: str = "") -> set[str]:
-    """Name every public function, class, member and constant below `body`, as `Class.member`."""
+    """List every public function, class, member and constant in `body`, as `Class.member`."""
     names: set[str] = set()
     for node in body:
         match node:

@@ -149,7 +149,7 @@ KEPT: dict[str, dict] = {}
 
 
 def prepare() -> dict[str, list[bytes]]:
-    """Make what saved files are changed from; return seeds."""
+    """Create the saved files that inputs are derived from; return seeds."""
     save(estimator(), FOLDER / "model.npz")
     KEPT["model"] = parts(FOLDER / "model.npz")
     estimator(checkpoint=FOLDER / "first.npz", max_passes=1, tolerance=0.0)

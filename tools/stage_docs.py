@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 
@@ -76,9 +77,7 @@ def linked(row: str) -> str:
                 continue
             before[:] = name
             whole = name in [[package] for package in PACKAGES]
-            return f"[{code[0]}]" + (
-                f"(reference-{name[0]}.md)" if whole else f"[tallytree.{'.'.join(name)}]"
-            )
+            return f"[{code[0]}]" + (f"(reference-{name[0]}.md)" if whole else f"[{_place('.'.join(name))}]")
         return code[0]
 
     return "|" + CODE.sub(link, first) + bar + rest
@@ -115,10 +114,22 @@ def _page(title: str, about: str, package: str, names: list[str], prefix: str) -
 
 def _entries(names: list[str], prefix: str, level: int = 2) -> str:
     return "".join(
-        f"\n::: tallytree.{prefix}{name}\n"
+        f"\n::: {_place(prefix + name)}\n"
         f"    options: {{heading_level: {level}, filters: {json.dumps(filters(prefix + name))}}}\n"
         for name in names
     )
+
+
+def _place(name: str) -> str:
+    """Return where a public name is documented: where it is defined, if a module has the same name."""
+    path = f"tallytree.{name}"
+    package, _, last = path.rpartition(".")
+    try:
+        hidden = find_spec(path) is not None  # griffe would document the module
+    except ModuleNotFoundError:  # a member of a class
+        return path
+    found = getattr(import_module(package), last)
+    return f"{found.__module__}.{found.__qualname__}" if hidden else path
 
 
 def main() -> None:

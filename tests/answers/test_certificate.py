@@ -1,4 +1,4 @@
-"""Every answer says that it is optimal, and why; budget errors name what needs no tallies."""
+"""Every answer states that it is optimal and why; budget errors suggest methods that need no tallies."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Distributions given a constraint: against enumeration, and only as large as the constraint needs."""
+"""Distributions under a constraint: compared with enumeration, and no larger than the constraint requires."""
 
 import pickle
 

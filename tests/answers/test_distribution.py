@@ -1,4 +1,4 @@
-"""The distribution of the tally: against enumeration and closed forms; samples by their frequencies."""
+"""The distribution of the tally: compared with enumeration and closed forms; samples by their frequencies."""
 
 import math
 

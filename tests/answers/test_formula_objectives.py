@@ -1,4 +1,4 @@
-"""Objectives as formulas: the same as functions, wherever an objective is taken."""
+"""Objectives given as formulas: equivalent to functions wherever an objective is accepted."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Derivatives of functions of all log-partitions, against sums over labellings: every shape, every sign."""
+"""Derivatives of functions of all log-partitions, compared with enumeration, for every shape and sign."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""On grids, answers have the shape of the grid; they are those of the same model without a shape."""
+"""On grids, answers have the shape of the grid and agree with those of the same model without a shape."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The contract of objectives: elementwise, never nan, not decreasing in the score."""
+"""The contract of objectives: elementwise, never nan, and not decreasing in the score."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_integer_tallies_do_not_wrap_or_round():
 
 def test_scalar_functions_are_wrapped(profile):
     def prefer_four(score, ones):
-        """Say so."""
+        """Prefer four."""
         return score if ones == 4 else score - 100
 
     with pytest.raises((tt.ObjectiveError, ValueError)):

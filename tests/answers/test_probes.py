@@ -1,4 +1,4 @@
-"""What the spot checks of an objective let through: nothing that gives a wrong answer, everything legal."""
+"""Spot checks of an objective: they accept every legal objective and no other that gives a wrong answer."""
 
 import math
 from itertools import product

@@ -1,4 +1,4 @@
-"""Profiles against enumeration: every shape, every option, every tally decoded."""
+"""Profiles compared with enumeration: every shape, every option, every tally decoded."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tallies by name and in order: names of any kind are shown, and every way to pass a tally is accepted."""
+"""Tallies by name and by position: any name can be displayed, and every way to pass a tally is accepted."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Constraints that leave several boxes of tallies, without a table over them."""
+"""Constraints that allow several boxes of tallies, solved without a table over all of them."""
 
 import runpy
 from collections import Counter

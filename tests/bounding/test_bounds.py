@@ -1,4 +1,4 @@
-"""Answers by bounds are those of whole tables: value, tally and score."""
+"""Answers by bounds agree with those of full tables: value, tally and score."""
 
 import pickle
 import runpy
@@ -236,7 +236,7 @@ def test_what_is_known_when_the_work_ends(number):
 
 
 def test_a_bound_beyond_a_cap_is_met_by_nothing():
-    """The uncapped sum may be beyond it: that does not count."""
+    """The uncapped sum may exceed the bound, but only the capped sum counts."""
     model = chain(np.random.default_rng(2), 6)
     capped = tt.count(model, state=1, name="ones").capped(3)
     loss = tt.losses.FBeta([1, 0, 2, 0, 1, 1], background=0)
@@ -263,7 +263,7 @@ def test_a_tally_that_the_constraint_does_not_allow_is_withheld(monkeypatch):
     st.sampled_from([(0.0, 1.0), (0.5, 5.0), (0.0, 50.0), (2.0, 2.0)]),
 )
 def test_paths_of_margins(seed, scaling, ends):
-    """By bounds there are the pieces of the whole table."""
+    """Bounds find the same pieces as the full table."""
     rng = np.random.default_rng(seed)
     variables, states = int(rng.integers(1, 12)), int(rng.integers(2, 4))
     model, truth = chain(rng, variables, states), rng.integers(0, states, variables)

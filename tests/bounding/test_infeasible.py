@@ -1,4 +1,4 @@
-"""Constraints that no labelling satisfies: proven by prices, without tables."""
+"""Infeasible constraints are proven infeasible by prices, without tables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A limit of operations holds whichever way an answer is found, and what a search knew is told."""
+"""An operation limit applies to every method, and the error reports what the search had found."""
 
 import numpy as np
 import pytest

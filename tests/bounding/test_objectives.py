@@ -1,4 +1,4 @@
-"""Objectives that are given as functions, by bounds: the values of whole tables and of enumeration."""
+"""Objectives given as functions, solved by bounds: compared with full tables and with enumeration."""
 
 import numpy as np
 import pytest

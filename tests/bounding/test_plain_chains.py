@@ -1,4 +1,4 @@
-"""Chains that are searched where their tables lie: as other programs, and whole tables, answer."""
+"""Chains searched in place: the same answers as other programs and full tables."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Searches over graphs with messages of thousands of states, against full tables."""
+"""Searches over graphs with messages of thousands of states, compared with full tables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""PAC-Bayes bounds: the maxima against enumeration, each term against the formula."""
+"""PAC-Bayes bounds: the maxima compared with enumeration, each term with its formula."""
 
 import pickle
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Batches: every problem is answered as it would be on its own, bit for bit, on any number of threads."""
+"""Batches: every answer is identical, bit for bit, to that of a single call, on any number of threads."""
 
 import pickle
 import threading

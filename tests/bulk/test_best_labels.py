@@ -1,4 +1,4 @@
-"""The best labels of chains, found without plans: those of all labellings, and those that plans find."""
+"""The best labels of chains, found without plans, compared with plans and with enumeration."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Sums over binary trees, and the best ones, against the enumeration of all trees, and against forests."""
+"""Sums over binary trees and the best trees, compared with enumeration and with forests."""
 
 from functools import cache
 from itertools import product

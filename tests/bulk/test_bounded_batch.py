@@ -1,4 +1,4 @@
-"""Batches by bounds: the answers of whole tables, on all that a batch can hold."""
+"""Batches by bounds agree with full tables, for everything that a batch can contain."""
 
 from functools import partial
 from itertools import product
@@ -107,7 +107,7 @@ def test_values_are_those_of_all_labellings(seed, kind, recipe, scaling, margin)
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), KINDS, st.sampled_from(RECIPES), st.sampled_from(["margin", "slack"]))
 def test_auto_gives_the_labelling_of_the_whole_table(seed, kind, recipe, scaling):
-    """Of labellings that are equals the same one, too: then the table is asked."""
+    """If several labellings are equally good, the table decides, so the same one is returned."""
     pairs = sentences(np.random.default_rng(seed), kind, 3, 16, 6)
     full = ask(pairs, recipe, scaling, "full")
     for threads in (1, 2):
@@ -233,7 +233,7 @@ def test_prices_are_kept_for_the_next_time():
 
 @pytest.mark.parametrize("name", native.instruction_sets())
 def test_the_same_bits_on_every_instruction_set(name):
-    """Prices in the end, too, which come from sums of passes."""
+    """This includes the final prices, which are sums over passes."""
     rng = np.random.default_rng(8)
     chains, truths = chains_of(rng, "any", [9, 25, 30, 3, 17])
     asked = [(losses.ChunkFBeta(), "slack"), (losses.FBeta(background="O"), "margin")]

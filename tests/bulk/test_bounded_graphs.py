@@ -1,4 +1,4 @@
-"""Trees and graphs in batches by bounds: the answers of whole tables."""
+"""Trees and graphs in batches by bounds, compared with full tables."""
 
 from itertools import product
 
@@ -80,7 +80,7 @@ def ask(pairs, recipe, scaling, strategy, **options):
 
 
 def by_bounds(found):
-    """Whether an answer was found by bounds in the batch itself."""
+    """Return whether an answer was found by bounds in the batch itself."""
     return getattr(found.proof.plan, "func", None).__name__ == "_shown"
 
 
@@ -131,7 +131,7 @@ def test_values_are_those_of_all_labellings(seed, kind, recipe, scaling, margin)
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, KINDS, st.sampled_from(RECIPES), SCALINGS)
 def test_auto_gives_the_labelling_of_the_whole_table(seed, kind, recipe, scaling):
-    """Of labellings that are equals the same one, too: then the table is asked."""
+    """If several labellings are equally good, the table decides, so the same one is returned."""
     rng = np.random.default_rng(seed)
     pairs = graphs(rng, kind, 4, 18, int(rng.integers(2, 6)))
     full = ask(pairs, recipe, scaling, "full")
@@ -230,7 +230,7 @@ def graphs_of(rng, shape, variables, states):
 
 @pytest.mark.parametrize("name", native.instruction_sets())
 def test_the_same_bits_on_every_instruction_set(name):
-    """Prices in the end, too, which come from sums of passes."""
+    """This includes the final prices, which are sums over passes."""
     rng = np.random.default_rng(8)
     asked = [graphs(rng, "any", 5, 20, states) for states in (3, 8, 13, 23)]
     found = {}

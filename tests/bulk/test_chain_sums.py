@@ -1,4 +1,4 @@
-"""Chains anywhere in long arrays: padded or packed, links shared or not, with truths, and drawn."""
+"""Chains anywhere in long arrays: padded or packed, shared or separate links, with truths, and sampled."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Chains from long arrays: the same maxima as by the definitions, whatever the loss, for all truths alike."""
+"""Chains from long arrays: the maxima agree with the definitions, for every loss and every truth."""
 
 import signal
 import threading

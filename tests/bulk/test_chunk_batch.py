@@ -1,4 +1,4 @@
-"""Batches of losses of chunks, against one call after the other."""
+"""Batches of chunk losses, compared with single calls."""
 
 import numpy as np
 import pytest

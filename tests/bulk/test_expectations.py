@@ -1,4 +1,4 @@
-"""Sums and objectives of chains against all labellings, and their derivatives against those by definition."""
+"""Sums and objectives of chains, and their derivatives, compared with enumeration."""
 
 from itertools import product
 

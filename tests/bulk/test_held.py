@@ -1,4 +1,4 @@
-"""What batches and corpora count besides tables, against what processes grow by."""
+"""The memory that batches and corpora count besides tables, compared with the growth of a process."""
 
 import numpy as np
 import pytest

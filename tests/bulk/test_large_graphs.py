@@ -1,4 +1,4 @@
-"""Large trees and grids in batches: searched one by one, with the values of whole tables."""
+"""Large trees and grids in batches are searched one by one and agree with full tables."""
 
 import numpy as np
 import pytest

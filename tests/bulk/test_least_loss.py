@@ -1,4 +1,4 @@
-"""Labellings of the least expected loss, against all pairs of labellings."""
+"""The labelling with the least expected loss, compared with all pairs of labellings."""
 
 from collections import Counter
 from itertools import product

@@ -1,4 +1,4 @@
-"""Loss-augmented batches: each answer is the one that loss_augmented gives, bit for bit."""
+"""Loss-augmented batches: each answer is identical, bit for bit, to that of loss_augmented."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sums of all tallies of chains, and the derivatives of functions of them, against all labellings."""
+"""Sums of chains for all tallies, and derivatives of functions of them, compared with enumeration."""
 
 from itertools import product
 

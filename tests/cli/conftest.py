@@ -1,4 +1,4 @@
-"""Folders with small files: problems of all formats, and corpora."""
+"""Folders with small files: problems in all formats, and corpora."""
 
 from pathlib import Path
 

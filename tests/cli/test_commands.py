@@ -1,4 +1,4 @@
-"""The command line: every command that asks a question, as people and machines see it."""
+"""The command line: every command that answers a question, with text and with JSON output."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Completion in shells: the words that a shell offers are those of the commands."""
+"""Shell completion offers the words of the commands."""
 
 import os
 import pty
@@ -55,7 +55,7 @@ def test_completion_in_fish(files, capsys):
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
 def test_completion_in_zsh(files, capsys):
-    """In a terminal, because zsh completes nowhere else: each line is typed, and a tab."""
+    """In a terminal, because zsh completes only there: each line is typed, followed by a tab."""
     Path("script.zsh").write_text(said(capsys, "completion", "zsh"))
     pid, terminal = pty.fork()
     if pid == 0:

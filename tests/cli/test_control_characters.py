@@ -1,4 +1,4 @@
-"""Names and words of files are shown, not obeyed: no control character reaches a terminal."""
+"""Names and words from files are escaped: no control character reaches a terminal."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How the command line ends: exit codes, errors in words, interrupts, and streams that fail."""
+"""How the command line ends: exit codes, error messages, interrupts, and streams that fail."""
 
 import json
 import os
@@ -166,7 +166,7 @@ _COUNTS = ("--count", "a=1", "--count", "b=2", "--count", "c=3")
     ],
 )
 def test_messages_speak_of_options(questions, capsys, line, says):
-    """No names of the library: neither arguments nor functions."""
+    """Messages contain no names of arguments or functions of the library."""
     words = [word.replace("|", " or ") for word in line.split()]
     asked = [part for word in words for part in (_COUNTS if word == "+counts" else (word,))]
     assert run(*asked) != Exit.OK

@@ -1,4 +1,4 @@
-"""distribution, marginals and sample on the command line: the same numbers as in the library."""
+"""distribution, marginals and sample on the command line give the same numbers as the library."""
 
 import json
 from pathlib import Path
@@ -119,7 +119,7 @@ def test_the_plain_score_in_a_file_is_no_objective(files, capsys):
 
 
 def test_only_what_can_matter_is_computed(files, capsys, monkeypatch):
-    """What is given prunes the tables, and plan knows."""
+    """Conditions prune the tables, and the plan reflects this."""
     model = tt.Model.chain(np.zeros((150, 3)), np.eye(3))
     write_uai(model, "long.uai")
     ask = ("long.uai", "--count", "ones=1")

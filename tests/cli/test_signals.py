@@ -1,4 +1,4 @@
-"""Commands that are ended from outside: real processes and real signals."""
+"""Commands stopped by signals, in real processes."""
 
 import os
 import signal

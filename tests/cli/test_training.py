@@ -1,4 +1,4 @@
-"""Training on the command line, and what comes of it: train, tag, chunk, parse."""
+"""Training on the command line, and using the models: train, tag, chunk, parse."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What can go wrong in training on the command line, and probabilities."""
+"""Errors of training on the command line, and probabilities."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The explorer: the page holds every answer, and a real browser finds the same optimum as the library."""
+"""The explorer: the page contains every answer, and a real browser finds the same optimum as the library."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The explorer on screens of several sizes: everything stays in its card, and clicks are found."""
+"""The explorer on several screens: everything stays in its card, and clicks find the nearest point."""
 
 from pathlib import Path
 

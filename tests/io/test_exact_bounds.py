@@ -1,4 +1,4 @@
-"""Bounds of problem files: exact beyond 2**53, where doubles have no longer all integers."""
+"""Bounds in problem files are exact beyond 2**53, where doubles no longer represent every integer."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What fuzzing and hard thinking found: each of these once broke a reader, or was meant to."""
+"""Files that once broke a reader, or were designed to: found by fuzzing and by review."""
 
 import json
 import tracemalloc

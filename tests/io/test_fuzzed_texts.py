@@ -1,4 +1,4 @@
-"""Sentences, trees and grammars that are damaged or odd: an error of ours, or the right answer."""
+"""Damaged or unusual sentences, trees and grammars give the right answer or one of our errors."""
 
 import io
 import json

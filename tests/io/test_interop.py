@@ -1,4 +1,4 @@
-"""Models from and to other libraries: the scores are the same, labelling by labelling."""
+"""Models from and to other libraries have the same score for every labelling."""
 
 import sys
 

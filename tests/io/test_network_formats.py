@@ -1,4 +1,4 @@
-"""What .wcsp and .cfn files may say, and what is refused."""
+"""What .wcsp and .cfn files may contain, and what is rejected."""
 
 from __future__ import annotations
 

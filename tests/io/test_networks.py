@@ -1,4 +1,4 @@
-"""Cost function networks in toulbar2's formats: the least cost is that of the definition, and toulbar2's."""
+"""Cost function networks in toulbar2's formats: the minimum agrees with the definition and with toulbar2."""
 
 from __future__ import annotations
 

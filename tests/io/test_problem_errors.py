@@ -1,4 +1,4 @@
-"""Problem files that are not as they should be."""
+"""Malformed problem files."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Problem files: what they mean, what they refuse, and that they follow their schema."""
+"""Problem files: their meaning, their errors, and their schema."""
 
 import json
 from pathlib import Path

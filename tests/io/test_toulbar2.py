@@ -1,4 +1,4 @@
-"""Networks against toulbar2 itself."""
+"""Networks compared with toulbar2 itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence, and models that are written."""
+"""UAI evidence, and writing UAI models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The k best under a constraint by bounds: the scores of whole tables."""
+"""The k best under a constraint, by bounds, compared with full tables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Labellings far from each other, against a greedy search through all of them."""
+"""Diverse labellings, compared with a greedy search through all labellings."""
 
 import numpy as np
 import pytest

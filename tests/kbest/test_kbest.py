@@ -1,4 +1,4 @@
-"""Labellings in order, outside a set and far from each other, against enumeration."""
+"""Labellings in order, outside a set and far from each other, compared with enumeration."""
 
 import pickle
 from itertools import islice, pairwise

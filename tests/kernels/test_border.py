@@ -1,4 +1,4 @@
-"""The border to the extension: numbers with names, errors with fields, answers in named columns."""
+"""The interface to the extension: named constants, errors with fields, structured results."""
 
 import numpy as np
 import pytest

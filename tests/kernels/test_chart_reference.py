@@ -1,4 +1,4 @@
-"""The verbs of charts: each by hand, and their transposes by the definition."""
+"""The verbs of charts: each computed by hand, and their transposes by definition."""
 
 import numpy as np
 import pytest

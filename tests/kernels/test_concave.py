@@ -1,4 +1,4 @@
-"""Rows that are concave are joined by merging their differences: to the bit what trying all pairs gives."""
+"""Concave rows are joined by merging their differences: identical, bit for bit, to trying all pairs."""
 
 import numpy as np
 import pytest

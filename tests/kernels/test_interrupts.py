@@ -1,4 +1,4 @@
-"""Native code under signals, and beside other threads."""
+"""Native code during signals, and alongside other threads."""
 
 import os
 import signal

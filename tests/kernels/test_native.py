@@ -1,4 +1,4 @@
-"""The compiled executor: every instruction set gives the same bits, and it is a good citizen of Python."""
+"""The compiled executor: identical results with every instruction set; signals, threads and memory."""
 
 import json
 import os

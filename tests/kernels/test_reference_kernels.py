@@ -1,4 +1,4 @@
-"""The reference kernels: single verbs by hand, whole problems against enumeration, every algebra."""
+"""The reference kernels: single verbs by hand, whole problems by enumeration, in every algebra."""
 
 import numpy as np
 import pytest

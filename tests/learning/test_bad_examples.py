@@ -1,4 +1,4 @@
-"""Examples that cannot be learned from: the error says which one it is."""
+"""Examples that cannot be learned from: the error identifies the example."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Going down the bound: soft maxima against enumeration, slopes against differences, and the way down."""
+"""Minimising the bound: soft maxima compared with enumeration, slopes with differences, and the descent."""
 
 import numpy as np
 import pytest

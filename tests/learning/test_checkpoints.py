@@ -1,4 +1,4 @@
-"""A run that is killed, or stopped by hand, loses nothing but its last pass."""
+"""A run that is killed or interrupted loses at most its last pass."""
 
 import re
 import signal

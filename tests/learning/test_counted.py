@@ -1,4 +1,4 @@
-"""Examples of which only counts of labels are known: the objective over all labellings, what is learned."""
+"""Examples with known label counts only: the objective compared with enumeration, and what is learned."""
 
 from itertools import product
 

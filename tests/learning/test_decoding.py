@@ -1,4 +1,4 @@
-"""The labelling of best expected F is the best of all labellings, by enumeration."""
+"""The labelling with the largest expected F, compared with enumeration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The estimators keep scikit-learn's contract: parameters, clones, pipelines, grids and fits that go on."""
+"""The estimators follow scikit-learn's contract: parameters, clones, pipelines, grids and warm starts."""
 
 from pathlib import Path
 

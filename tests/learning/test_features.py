@@ -1,4 +1,4 @@
-"""Features of positions: templates, attributes, and the corpus that comes with the library."""
+"""Features of positions: templates, attributes, and the sample corpus."""
 
 import pickle
 

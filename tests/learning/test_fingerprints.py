@@ -1,4 +1,4 @@
-"""State of a former run is taken up on the same problem alone, whatever the problem consists of."""
+"""Saved state is used only for the same problem, whatever the problem consists of."""
 
 import json
 import os

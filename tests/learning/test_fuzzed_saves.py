@@ -1,4 +1,4 @@
-"""Saved models, checkpoints and stored sequences that are damaged: an error of ours, or the right answer."""
+"""Damaged models, checkpoints and stored sequences give the right result or one of our errors."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""CRFs of graphs: objectives and gradients over all labellings, probabilities, files."""
+"""CRFs on graphs: objectives and gradients compared with enumeration, probabilities, files."""
 
 import numpy as np
 import pytest

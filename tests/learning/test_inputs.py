@@ -1,4 +1,4 @@
-"""Examples and labels as users pass them: iterators, arrays, and what is not a sequence."""
+"""Examples and labels as users pass them: iterators, arrays, and objects that are not sequences."""
 
 import numpy as np
 import pytest

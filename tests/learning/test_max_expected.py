@@ -1,4 +1,4 @@
-"""Decoding for a metric: against the expected loss of every labelling, on chains and other graphs."""
+"""Decoding for a metric, compared with the expected loss of every labelling, on chains and other graphs."""
 
 import numpy as np
 import pytest

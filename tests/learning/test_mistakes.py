@@ -1,4 +1,4 @@
-"""Mistakes of users in predictions, losses and templates: the messages say what to do."""
+"""User errors in predictions, losses and templates: the messages say what to do."""
 
 import numpy as np
 import pytest

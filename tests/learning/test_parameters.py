@@ -1,4 +1,4 @@
-"""Parameters of the wrong type or size are refused in words, when they are used."""
+"""Parameters of the wrong type or out of range raise an error when they are used."""
 
 from inspect import signature
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Training on several processes gives the weights of one, bit for bit, even where a machine goes away."""
+"""Training on several processes gives the same weights, bit for bit, even if a worker is lost."""
 
 import os
 import signal

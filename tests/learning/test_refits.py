@@ -1,4 +1,4 @@
-"""A fit is whole or has not happened: what a failed or an interrupted one leaves behind."""
+"""A fit succeeds as a whole or changes nothing: the state after a failed or interrupted fit."""
 
 import os
 import pickle

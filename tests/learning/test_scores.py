@@ -1,4 +1,4 @@
-"""What ``score`` and scorers say, and losses by name."""
+"""``score``, scorers, and losses by name."""
 
 import numpy as np
 import pytest
@@ -149,9 +149,10 @@ def test_an_interrupt_ends_a_grid_search(monkeypatch, tmp_path):
 
     monkeypatch.setattr("tallytree.learning.progress.show_line", interrupted)
     X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 4, [["B-x", "O"], ["O", "B-x"]] * 4
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="discards its copies and cannot resume") as stop:
         GridSearchCV(SequenceSVM(verbose=True), {"C": [1.0, 10.0]}, cv=2).fit(X, y)
     assert len(fits) == 1
+    assert "warm_start" not in str(stop.value)  # the copy is lost
     svm = SequenceSVM(verbose=True, checkpoint=tmp_path / "run.npz")
     with pytest.raises(KeyboardInterrupt, match=r"fit again to resume from .*run\.npz"):
         svm.fit(X, y)

@@ -1,4 +1,4 @@
-"""All solvers find the optimum of the quadratic program that has a constraint for every labelling."""
+"""All solvers find the optimum of the quadratic program with a constraint for every labelling."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Fitted estimators come back from files and pickles; what cannot is refused when it is written."""
+"""Fitted estimators are restored from files and pickles; anything else raises an error when it is saved."""
 
 import pickle
 

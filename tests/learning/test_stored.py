@@ -1,4 +1,4 @@
-"""Training from disk: the same as from memory, and a corpus four times as large as all that it needs."""
+"""Training from disk: the same result as in memory, in a quarter of the memory of the corpus."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A training run: its options, one value or single keywords, and the path over values of C."""
+"""A training run: its options, together or one by one, and the path over values of C."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Models, features and truths of the ready problems agree; a problem that breaks its contract is found."""
+"""Models, features and truths of the built-in problems agree; a broken contract is detected."""
 
 import numpy as np
 import pytest

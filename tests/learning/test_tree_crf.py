@@ -1,4 +1,4 @@
-"""CRFs of trees: the likelihood and its gradient over all trees, and what the estimator makes of them."""
+"""CRFs on trees: the likelihood and its gradient compared with enumeration, and the estimator."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The estimator for parsing keeps scikit-learn's contract, and its files and checkpoints theirs."""
+"""The parsing estimator follows scikit-learn's contract; its files and checkpoints."""
 
 import pickle
 

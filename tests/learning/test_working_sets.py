@@ -1,4 +1,4 @@
-"""The steps of a block: the same as written down in Python, and never down."""
+"""Block steps: the same as a Python version, and the dual never decreases."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Chunks and the F-measure of whole chunks."""
+"""Chunks, and chunk-level F-measures."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Losses of a whole corpus: equal to the best of all combinations of labellings, and to a plain join."""
+"""Corpus losses, compared with all combinations of labellings and with a plain join."""
 
 from collections import Counter
 from contextlib import nullcontext

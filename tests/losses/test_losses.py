@@ -1,4 +1,4 @@
-"""Every loss: by the definition, by its tallies, and as an inference problem, on every shape of graph."""
+"""Every loss: by definition, by its tallies, and in inference, on every shape of graph."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The optimum over a range of margins: convex, continuous, and the best of all lines everywhere."""
+"""The optimum over a range of margins: convex, continuous, and the upper envelope of all lines."""
 
 import numpy as np
 import pytest

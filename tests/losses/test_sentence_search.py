@@ -1,4 +1,4 @@
-"""Sentences by bounds: equal to enumeration and to the whole table, and proven."""
+"""Sentences by bounds: compared with enumeration and with the full table, and proven."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""BLEU, ROUGE-N and ROUGE-L: the definitions, the well-known implementations, inference."""
+"""BLEU, ROUGE-N and ROUGE-L: definitions, other implementations, inference."""
 
 import math
 import warnings

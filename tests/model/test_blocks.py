@@ -1,4 +1,4 @@
-"""Blocks: grouping of (scope, table) pairs, refusal of malformed ones, evaluation, immutability."""
+"""Blocks: grouping of (scope, table) pairs, errors for malformed ones, evaluation, immutability."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Models: every constructor against the sum it stands for, labellings in and out, refusals, immutability."""
+"""Models: every constructor compared with its definition, labellings, errors, immutability."""
 
 import itertools
 

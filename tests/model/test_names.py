@@ -1,4 +1,4 @@
-"""Names of variables and states, labellings in names and numbers, and models as values."""
+"""Names of variables and states, labellings by name and number, and models as values."""
 
 import copy
 import pickle

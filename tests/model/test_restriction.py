@@ -1,4 +1,4 @@
-"""Forced decoding: fixed and allowed states give what enumeration of the whole model gives, filtered."""
+"""Fixed and allowed states: compared with filtered enumeration of the whole model."""
 
 import pickle
 

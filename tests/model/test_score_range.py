@@ -1,4 +1,4 @@
-"""Scores of any size that is supported are right; larger ones are refused where they come in."""
+"""Scores of every supported size are exact; larger ones raise an error on input."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The explicit construction against enumeration, and back from it."""
+"""The explicit construction compared with enumeration, and converted back."""
 
 import numpy as np
 import pytest

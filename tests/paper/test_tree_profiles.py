@@ -1,4 +1,4 @@
-"""Profiles by clique trees, and trees that are refused."""
+"""Profiles by clique trees, and invalid trees."""
 
 from __future__ import annotations
 

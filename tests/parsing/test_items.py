@@ -1,4 +1,4 @@
-"""Items of charts, and plans that look at them and at no score."""
+"""Items of charts, and plans, which depend on items but not on scores."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Bounds below zero and beyond 64 bits, on trees: compared with the enumeration of all trees."""
+"""Bounds below zero and beyond 64 bits on trees, compared with the enumeration of all trees."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The best tree under a constraint by bounds: that of enumeration, and of whole charts."""
+"""The best tree under a constraint by bounds, compared with enumeration and with full charts."""
 
 import pickle
 from copy import copy

@@ -1,4 +1,4 @@
-"""Programs of charts: correct by definition, and printed as those of models are."""
+"""Programs of charts: correct by definition, and printed like those of models."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which layout ``auto`` takes: the cheaper one, in bytes and in time, the time of planning among it."""
+"""The layout that ``auto`` selects: the cheaper one in bytes and time, including planning."""
 
 from itertools import product
 

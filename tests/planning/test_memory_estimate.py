@@ -1,4 +1,4 @@
-"""What a plan that does not fit says about the memory it needs."""
+"""The memory that the error of an oversized plan reports."""
 
 import re
 import time

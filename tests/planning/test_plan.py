@@ -1,4 +1,4 @@
-"""Plans: what they promise, what they print, and that the program is a correct one by definition."""
+"""Plans: predictions, printed form, and programs that are correct by definition."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Plans in print, and what is refused."""
+"""Printed plans, and invalid options."""
 
 import numpy as np
 import pytest

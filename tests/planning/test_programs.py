@@ -1,4 +1,4 @@
-"""Programs are made once for each order, whoever asks for them."""
+"""Programs are created once for each order, and shared."""
 
 import numpy as np
 import pytest

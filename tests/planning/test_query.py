@@ -1,4 +1,4 @@
-"""What a constraint asks of the messages: one statistic for a combination, and answers that stay exact."""
+"""What the messages carry for a constraint: one statistic for a combination, and exact answers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The exact treewidth behind the benchmark of elimination orders, against its definition."""
+"""The exact treewidth used by the benchmark of elimination orders, compared with its definition."""
 
 from functools import cache
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Pictures in a notebook: cells are run by a real kernel, and the images that come back are looked at."""
+"""Plots in a notebook: cells run in a real kernel, and their images are checked."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Pictures show what they are given: checked by what is on the axes, not by pixels."""
+"""Plots are checked by what is on the axes, not by pixels."""
 
 import runpy
 import sys

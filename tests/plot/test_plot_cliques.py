@@ -1,4 +1,4 @@
-"""The picture of a clique tree: what is on the axes, and what a table costs by definition."""
+"""The plot of a clique tree: what is on the axes, and the cost of a table by definition."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Pictures of parse trees and of training."""
+"""Plots of parse trees and of training."""
 
 from types import SimpleNamespace
 

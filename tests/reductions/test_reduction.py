@@ -1,4 +1,4 @@
-"""Reductions: what is said of the original model is said of the other one, and labellings come back."""
+"""Reductions: statistics and constraints are translated to the other model, and labellings back."""
 
 import pickle
 from itertools import product

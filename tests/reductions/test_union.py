@@ -1,4 +1,4 @@
-"""Models side by side: scores, tallies and best labellings are those of the parts."""
+"""Models side by side: scores, tallies and best labellings agree with those of the parts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Relaxations against enumeration: bounds hold, solutions satisfy, a gap of 0 is a proof."""
+"""Relaxations compared with enumeration: bounds hold, solutions are feasible, a gap of 0 is a proof."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the tests of this folder ask about."""
+"""Problems for the tests of this folder."""
 
 import numpy as np
 import pytest

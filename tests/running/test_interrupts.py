@@ -1,4 +1,4 @@
-"""Ctrl-C at any instant: what was interrupted can be asked again, and answers with the same bits."""
+"""Ctrl-C at any moment: afterwards, the same call gives the same bits."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Tables that are computed again, as far as a labelling needs them, are those of a whole pass."""
+"""Tables that are partly recomputed for a labelling agree with those of a full pass."""
 
 import numpy as np
 import pytest

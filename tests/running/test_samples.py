@@ -1,4 +1,4 @@
-"""Many samples from a plan that keeps checkpoints: tables are computed again once for all of them."""
+"""Many samples from a plan with checkpoints: tables are recomputed once for all of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Signals at random instants: what was interrupted answers with the same bits afterwards."""
+"""Signals at random moments: afterwards, the same call gives the same bits."""
 
 import random
 import signal

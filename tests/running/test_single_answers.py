@@ -1,4 +1,4 @@
-"""What answers in single precision tell, and what is refused."""
+"""Answers in single precision: what they report, and what raises an error."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Several threads on one problem: every number is the one that a single thread computes, bit for bit."""
+"""Several threads on one problem: results are identical, bit for bit, to those of one thread."""
 
 import numpy as np
 import pytest

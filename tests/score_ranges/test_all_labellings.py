@@ -1,4 +1,4 @@
-"""Where counting gains nothing, all labellings are looked at, by the million a second."""
+"""Ranges of scores by enumeration, where counting gains nothing."""
 
 from time import perf_counter
 

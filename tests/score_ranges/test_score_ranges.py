@@ -1,4 +1,4 @@
-"""The best labelling in a range of scores, against enumeration."""
+"""The best labelling in a range of scores, compared with enumeration."""
 
 import pickle
 

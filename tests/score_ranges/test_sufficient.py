@@ -1,4 +1,4 @@
-"""Sufficient statistics: the score is a linear function of counts, so ranges of scores are sets of counts."""
+"""Sufficient statistics: the score is linear in counts, so a range of scores is a set of counts."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Expressions and constraints: their algebra, their texts, and that they never lose a half."""
+"""Expressions and constraints: their algebra, their text, and errors for chained comparisons."""
 
 import copy
 import operator

@@ -1,4 +1,4 @@
-"""Formulas: what they compute, what they refuse, and that nothing else can happen."""
+"""Formulas: what they compute, what raises an error, and that they cannot do anything else."""
 
 import pickle
 import re

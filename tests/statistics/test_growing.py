@@ -1,4 +1,4 @@
-"""Sums and constraints of very many parts: put together in time that grows with their number alone."""
+"""Sums and constraints with very many parts are built in linear time."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ MANY = 20_000
 
 
 def within(seconds, function):
-    """Do something that took minutes when it was quadratic; the limit leaves room for slow machines."""
+    """Run something that took minutes when it was quadratic; the limit leaves room for slow machines."""
     began = perf_counter()
     result = function()
     assert perf_counter() - began < seconds

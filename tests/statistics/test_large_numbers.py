@@ -1,4 +1,4 @@
-"""Coefficients and bounds of any size: exact, or refused with a reason."""
+"""Coefficients and bounds of any size are exact or raise an error."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Counts, matches and recipes, against their definitions."""
+"""Counts, matches and recipes, compared with their definitions."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Constraints as texts that name statistics: the same answers as the constraints that they say."""
+"""Constraints given as strings: the same answers as the constraints they describe."""
 
 import numpy as np
 import pytest

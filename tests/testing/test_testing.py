@@ -1,4 +1,4 @@
-"""The test tools themselves, on cases small enough to do by hand."""
+"""The test tools, on cases small enough to solve by hand."""
 
 import math
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Chains against enumeration: values, derivatives, labellings and draws."""
+"""Chains compared with enumeration: values, derivatives, labellings and samples."""
 
 from pathlib import Path
 

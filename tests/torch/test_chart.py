@@ -1,4 +1,4 @@
-"""Charts against enumeration of all labelled binary trees."""
+"""Charts compared with the enumeration of all labelled binary trees."""
 
 import gc
 import weakref

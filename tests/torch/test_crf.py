@@ -1,4 +1,4 @@
-"""The module, against enumeration, and as it is used."""
+"""The module, compared with enumeration, and in typical use."""
 
 import copy
 
@@ -120,7 +120,7 @@ def test_errors_have_the_words_of_pytorch_crf(device):
 
 
 class Sentences(torch.utils.data.Dataset):
-    """Worker processes ask for answers themselves."""
+    """Worker processes compute answers themselves."""
 
     def __len__(self):
         return 4

@@ -1,4 +1,4 @@
-"""The example runs in small, and learns something."""
+"""The example runs on small data and learns something."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong with tensors is said in words."""
+"""Invalid tensors raise clear errors."""
 
 import pytest
 

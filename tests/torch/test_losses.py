@@ -1,4 +1,4 @@
-"""The losses, against enumeration: values and derivatives."""
+"""The losses compared with enumeration: values and derivatives."""
 
 import pytest
 

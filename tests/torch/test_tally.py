@@ -1,4 +1,4 @@
-"""Tallies and conditions on them, against enumeration."""
+"""Tallies and conditions on them, compared with enumeration."""
 
 import numpy as np
 import pytest

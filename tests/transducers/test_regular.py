@@ -1,4 +1,4 @@
-"""Regular expressions over labels, and constraints made of them, against enumeration and Python's own."""
+"""Regular expressions over labels as constraints, compared with enumeration and Python's ``re``."""
 
 import re
 from itertools import product

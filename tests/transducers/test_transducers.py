@@ -1,4 +1,4 @@
-"""Machines, their reductions and what is asked through them, against enumeration."""
+"""Machines, their reductions and queries on them, compared with enumeration."""
 
 import pickle
 from dataclasses import dataclass

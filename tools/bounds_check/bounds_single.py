@@ -195,7 +195,7 @@ def answer(ask, strategy):
 
 
 def verified(solution):
-    """Say what is wrong with a certificate."""
+    """Return what is wrong with a certificate."""
     try:
         tt.testing.check_bounds(solution)
     except AssertionError as error:

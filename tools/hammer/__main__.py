@@ -92,7 +92,7 @@ def arguments() -> argparse.Namespace:
 
 
 def asked(area: str, seed: int, number: int) -> bool:
-    """Ask one case, which its area, seed and number determine; say whether all was well."""
+    """Check one case, determined by area, seed and number; return whether it passed."""
     rng = np.random.default_rng([seed, list(AREAS).index(area), number])
     try:
         AREAS[area](rng)

@@ -1,4 +1,4 @@
-"""Small random problems with everything awkward: ties, gaps, single states, loose parts, far caps."""
+"""Small random problems with difficult features: ties, gaps, single states, separate parts, distant caps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LABELLINGS = 1500  # the most that are enumerated
 
 
 def cardinalities(rng: Rng, most: int = LABELLINGS, variables: int = 7) -> list[int]:
-    """Draw numbers of states, a single one among them at times."""
+    """Draw numbers of states, sometimes with a single one."""
     sizes: list[int] = []
     for _ in range(int(rng.integers(1, variables + 1))):
         size = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
@@ -25,7 +25,7 @@ def cardinalities(rng: Rng, most: int = LABELLINGS, variables: int = 7) -> list[
 
 
 def scopes(rng: Rng, variables: int, kind: str) -> list[tuple[int, ...]]:
-    """Draw what factors look at: a chain, a tree, or anything, with loose parts."""
+    """Draw the scopes of factors: a chain, a tree, or any graph, with separate parts."""
     unary = [(v,) for v in range(variables) if rng.random() < 0.8]
     if kind == "chain":
         return [*unary, *((v, v + 1) for v in range(variables - 1))]
@@ -109,7 +109,7 @@ def case(
 
 
 def chain_sizes(rng: Rng, sizes: list[int]) -> list[int]:
-    """Give all variables the same states, as labels have them."""
+    """Give all variables the same states, like labels."""
     states = int(rng.choice([2, 3]))
     return [states] * max(1, min(len(sizes), int(np.log(LABELLINGS) / np.log(states))))
 

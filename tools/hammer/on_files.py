@@ -18,7 +18,7 @@ FOLDER = Path(tempfile.mkdtemp(prefix="hammer"))
 
 
 def files(rng: Rng) -> None:
-    """What is written is read again: the same scores, the same tallies, the same answer."""
+    """Files are read back with the same scores, tallies and answer."""
     drawn = case(rng, styles=USUAL)
     model, statistics = model_of(drawn), statistics_of(drawn)
     constraint = where(rng, statistics, drawn.tallies, parts=1)

@@ -19,14 +19,14 @@ MANY = 10**12
 
 
 def looks_of(ask: Callable[[], Any]) -> int:
-    """Count the looks for signals during some work."""
+    """Count the checks for signals during some work."""
     _native.interrupt_at(MANY, 0.0)
     ask()
     return MANY - _native.interrupt_at(0)
 
 
 def interrupted(ask: Callable[[], Any], look: int) -> Any:
-    """Do some work with an interrupt at a look; None where it came to that."""
+    """Do some work with an interrupt at a given check; return None if it occurred."""
     _native.interrupt_at(look, 0.0)
     try:
         return ask()
@@ -37,7 +37,7 @@ def interrupted(ask: Callable[[], Any], look: int) -> Any:
 
 
 def check(rng: Rng, ask: Callable[[], Any], what: str) -> None:
-    """Interrupt a question about objects that stay four times; each time it is answered as before."""
+    """Interrupt a question about the same objects four times; each time, the answer is the same as before."""
     expected, looks = ask(), looks_of(ask)
     for _ in range(4):
         interrupted(ask, int(rng.integers(1, max(looks, 1) + 1)))
@@ -66,7 +66,7 @@ def models(rng: Rng) -> None:
 
 
 def in_order(rng: Rng) -> None:
-    """Labellings and trees in order: what came before an interrupt is right, and another search finds all."""
+    """Labellings and trees in order: those before an interrupt are correct, and a new search finds all."""
     drawn, tree = case(rng, styles=USUAL, most=300), sentence(rng)
     of_trees = tree is not None and rng.random() < 0.5
     table: Any = (

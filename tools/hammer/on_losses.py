@@ -47,13 +47,13 @@ def loss_of(rng: Rng, drawn: Case, truth: np.ndarray, names: list[str]) -> tuple
 
 
 def truth_of(rng: Rng, drawn: Case) -> np.ndarray | None:
-    """Draw a labelling that is possible."""
+    """Draw a possible labelling."""
     possible = np.flatnonzero(drawn.scores > -np.inf)
     return drawn.labellings[int(rng.choice(possible))] if len(possible) else None
 
 
 def scaled(drawn: Case, truth: np.ndarray, losses: np.ndarray, scaling: str, margin: float) -> np.ndarray:
-    """Return what is maximised, for every labelling."""
+    """Return the objective of every labelling."""
     with np.errstate(invalid="ignore"):
         more = drawn.scores - drawn.scores[drawn.number(truth)]
         whole = margin * losses + more if scaling == "margin" else losses * (margin + more)

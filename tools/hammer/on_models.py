@@ -48,7 +48,7 @@ def profile(rng: Rng) -> None:
 
 
 def asked(rng: Rng, drawn: Case, statistics: list[tt.Statistic]) -> tuple[dict[str, Any], np.ndarray]:
-    """Draw a constraint and states, and say which labellings they leave."""
+    """Draw a constraint and allowed states, and return which labellings they allow."""
     keywords: dict[str, Any] = {}
     holds = np.ones(len(drawn.labellings), dtype=bool)
     constraint = where(rng, statistics, drawn.tallies)

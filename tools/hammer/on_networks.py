@@ -28,7 +28,7 @@ class Function(NamedTuple):
 
 
 def joined(*parts: Any) -> str:
-    """Write words one after the other."""
+    """Join words with spaces."""
     return " ".join(
         " ".join(map(str, part)) if isinstance(part, (list, tuple)) else str(part) for part in parts
     )
@@ -40,7 +40,7 @@ def named(scope: list[int]) -> str:
 
 
 def table(rng: Rng, sizes: list[int], labellings: np.ndarray, top: int) -> Function:
-    """Draw a table of costs, of which some forbid."""
+    """Draw a table of costs, some of them forbidding."""
     scope = rng.permutation(len(sizes))[: int(rng.integers(1, 3))].tolist()
     shape = tuple(sizes[v] for v in scope)
     costs = np.where(rng.random(shape) < 0.1, top, rng.integers(0, 10, shape))
@@ -54,7 +54,7 @@ def table(rng: Rng, sizes: list[int], labellings: np.ndarray, top: int) -> Funct
 
 
 def among(rng: Rng, sizes: list[int], labellings: np.ndarray, top: int) -> Function:
-    """Draw a price on how many variables take some values."""
+    """Draw a cost for the number of variables with certain values."""
     scope = rng.permutation(len(sizes))[: int(rng.integers(2, len(sizes) + 1))].tolist()
     values = sorted({int(v) for v in rng.integers(0, 3, 2)})
     low = int(rng.integers(0, len(scope) + 1))
@@ -71,7 +71,7 @@ def among(rng: Rng, sizes: list[int], labellings: np.ndarray, top: int) -> Funct
 
 
 def total(rng: Rng, sizes: list[int], labellings: np.ndarray, top: int) -> Function:
-    """Draw a price on the sum of the states."""
+    """Draw a cost for the sum of the states."""
     scope = rng.permutation(len(sizes))[: int(rng.integers(2, len(sizes) + 1))].tolist()
     bound, relation = int(rng.integers(0, 6)), str(rng.choice(["==", "<=", ">="]))
     metric, cost = str(rng.choice([*POWERS])), int(rng.choice([1, 3, top]))

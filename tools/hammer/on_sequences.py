@@ -14,7 +14,7 @@ import tallytree as tt
 
 
 def pattern(rng: Rng, states: int, depth: int = 3) -> tuple[str, str]:
-    """Draw a pattern over state numbers, as the library writes it and as Python does."""
+    """Draw a pattern over state numbers, in the notation of the library and of Python."""
     kind = int(rng.integers(0, 8)) if depth else 0
     if kind < 2:
         label = str(int(rng.integers(0, states)))
@@ -69,7 +69,7 @@ class Table(tt.Machine):
 
 
 def given_out(machine: Table, labels: list[int]) -> int | None:
-    """Run a machine by hand: the sum of its outputs, None where it does not accept."""
+    """Run a machine by hand: return the sum of its outputs, or None if it does not accept."""
     state, total = 0, 0
     for label in labels:
         total += machine.out[state][label]

@@ -36,14 +36,14 @@ class Sentence(NamedTuple):
 
 
 def rules(rng: Rng, arity: int, share: float, ties: bool) -> dict[tuple[str, ...], float]:
-    """Draw rules with so many symbols."""
+    """Draw rules with the given number of symbols."""
     every = np.array(np.meshgrid(*[SYMBOLS] * arity)).T.reshape(-1, arity).tolist()
     score = (lambda: float(rng.integers(-2, 3))) if ties else (lambda: float(rng.normal()))
     return {tuple(rule): score() for rule in every if rng.random() < share}
 
 
 def sentence(rng: Rng) -> Sentence | None:
-    """Draw a grammar and a sentence; None where there is no tree, or too many."""
+    """Draw a grammar and a sentence; None if it has no tree, or too many."""
     ties = bool(rng.random() < 0.5)
     binary, unary = rules(rng, 3, 0.2, ties), rules(rng, 2, 0.25, ties)
     words = {tag: {w: float(rng.integers(-2, 3)) for w in WORDS if rng.random() < 0.7} for tag in SYMBOLS[1:]}
@@ -105,7 +105,7 @@ def as_tree(tree: tuple[Any, ...]) -> parsing.Tree:
 
 
 def constituents(tree: tuple[Any, ...], start: int = 0) -> tuple[Counter[Any], int]:
-    """Return the labelled spans of a tree that are no tags, and where it ends."""
+    """Return the labelled spans of a tree other than tags, and its end."""
     if isinstance(tree[1], str):
         return Counter(), start + 1
     found, at = Counter[Any](), start

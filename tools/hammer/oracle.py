@@ -14,11 +14,11 @@ Factors = list[tuple[tuple[int, ...], np.ndarray]]
 
 
 class DifferenceError(AssertionError):
-    """The library says something else than the enumeration."""
+    """The library and the enumeration disagree."""
 
 
 def expect(holds: Any, what: str, *details: Any) -> None:
-    """Raise unless something holds."""
+    """Raise an error unless a condition holds."""
     if not holds:
         raise DifferenceError(" ".join([what, *map(repr, details)]))
 
@@ -72,7 +72,7 @@ class Case:
 
     @cached_property
     def slack(self) -> float:
-        """How far two ways to add up the same scores may differ."""
+        """How far two sums of the same scores may differ by rounding."""
         largest = [float(np.abs(t[np.isfinite(t)]).max(initial=0)) for _, t in self.factors]
         return 100 * 2.2e-16 * (sum(largest) + 1e-290)
 
@@ -90,7 +90,7 @@ class Case:
         return found
 
     def restricted(self, allowed: dict[int, list[int]]) -> np.ndarray:
-        """Say which labellings take allowed states only."""
+        """Return which labellings use only allowed states."""
         holds = np.ones(len(self.labellings), dtype=bool)
         for variable, states in allowed.items():
             holds &= np.isin(self.labellings[:, variable], states)
@@ -109,7 +109,7 @@ class Case:
 
 
 def near(x: float, y: float, slack: float) -> bool:
-    """Say whether two numbers are equal but for rounding."""
+    """Return whether two numbers are equal up to rounding."""
     return bool(x == y or abs(x - y) <= slack)
 
 

@@ -1,4 +1,4 @@
-"""Random constraints and objectives, each as the library takes it and as enumeration does."""
+"""Random constraints and objectives, for the library and for enumeration."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def comparison(
 
 
 def where(rng: Rng, terms: list[Any], columns: np.ndarray, parts: int = 3) -> Where | None:
-    """Draw a constraint; None without statistics, and now and then."""
+    """Draw a constraint; None without statistics, and sometimes with them."""
     if not terms or rng.random() < 0.15:
         return None
     found = comparison(rng, terms, columns)

@@ -148,8 +148,8 @@ def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[st
     yield f"{command}: {visible_lines(in_options(printed(found, search=single)))}"
     seconds = f"about {_seconds(speed.seconds(found))}"
     if single and found.search is not None:
-        seconds += f" for the tables, {_seconds(speed.seconds(found.search))} by bounds"
-    yield f"  {seconds}, {speed}"
+        seconds += f" for the tables, {_seconds(speed.seconds(found.search))} by bounds,"
+    yield f"  {seconds} on an idle machine; longer on a busy one ({speed})"
 
 
 def _seconds(seconds: float) -> str:

@@ -35,11 +35,11 @@ class Speed(NamedTuple):
     bytes: float
 
     def seconds(self, price: Price) -> float:
-        """Estimate the time for a cost: for its operations, and for the first access to its memory."""
+        """Estimate the processor time for a cost: for its operations, and for the first access to memory."""
         return float(price.operations / self.operations + price.peak_bytes / self.bytes)
 
     def __str__(self) -> str:
-        return f"at {self.operations / 1e9:.2g} Gop/s and {self.bytes / 1e9:.2g} GB/s as just measured"
+        return f"{self.operations / 1e9:.2g} Gop/s and {self.bytes / 1e9:.2g} GB/s as just measured"
 
 
 class SumSpeed(NamedTuple):

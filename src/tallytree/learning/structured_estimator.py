@@ -32,6 +32,11 @@ from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import counted
 
+_OF_A_COPY = (
+    "This estimator is a copy made by clone(); a search such as GridSearchCV discards its copies and cannot "
+    "resume, so run it again"
+)
+
 
 class Outcome(Protocol):
     """What all results of training have in common."""
@@ -60,6 +65,7 @@ class StructuredEstimator(RecipeEstimator):
     interrupted_: bool
 
     _noun = "labellings"
+    _cloned = False  # whether scikit-learn made it, as searches do
 
     # --- implemented by subclasses ------------------------------------------------------------------------
 
@@ -171,18 +177,26 @@ class StructuredEstimator(RecipeEstimator):
         seconds = self.history_[-1].seconds if self.history_ else 0.0
         return "raise max_seconds, " if seconds >= self.max_seconds else ""
 
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        copy._cloned = True
+        return copy
+
     def _unchanged(self) -> str:
+        event = "training was interrupted before the first pass ended"
+        if self._cloned and not hasattr(self, "weights_"):
+            return f"{event}. {_OF_A_COPY}"
         state = "has the weights of the last fit" if hasattr(self, "weights_") else "is not fitted"
-        return f"training was interrupted before the first pass ended. The estimator {state}; fit again"
+        return f"{event}. The estimator {state}; fit again"
 
     def _how_to_resume(self) -> str:
         written = self.checkpoint is not None and os.path.exists(self.checkpoint)  # after the first pass
+        event = f"training was interrupted after {counted(len(self.history_), 'pass')}"
+        if self._cloned and not written:
+            return f"{event}. {_OF_A_COPY}"
         on = "fit again" if written else "set warm_start=True and fit again"
         source = f" from {os.fspath(self.checkpoint)}" if self.checkpoint is not None and written else ""
-        return (
-            f"training was interrupted after {counted(len(self.history_), 'pass')}. The estimator has the "
-            f"best weights so far and can predict; {on} to resume{source}"
-        )
+        return f"{event}. The estimator has the best weights so far and can predict; {on} to resume{source}"
 
     @property
     def gap_(self) -> float:

@@ -1,4 +1,4 @@
-"""Kernels run on a GPU where there is one, and everywhere as plain C++."""
+"""Kernels run on a GPU if there is one, and always as plain C++."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU's answers beside the CPU's: batches with padding and forbidden scores, and all kinds of losses."""
+"""The GPU compared with the CPU: batches with padding and forbidden scores, and all kinds of losses."""
 
 import threading
 from dataclasses import replace
@@ -154,7 +154,7 @@ def test_more_tags_than_a_thread_takes_at_once(emulated_gpu, states):
 
 
 def test_more_tags_than_a_block_has_memory_for(emulated_gpu, monkeypatch):
-    """They are answered for on the CPU, and it is said when they are first asked about."""
+    """They are computed on the CPU, with a warning on the first call."""
     scores, tags = batch(9)
     monkeypatch.setattr(compiling, "block_memory", lambda _: 200)
     loss, uniforms = tt.losses.FBeta(background="O"), torch.full((2, 5, 7), 0.5, dtype=torch.float64)
@@ -273,7 +273,7 @@ def test_what_is_wrong_is_found_by_the_kernel_and_told_by_the_cpu(emulated_gpu):
 
 
 def test_findings_are_waited_for(emulated_gpu, monkeypatch):
-    """Until a kernel tells them, or has failed to."""
+    """Until a kernel reports them, or has failed."""
     slot = findings.slot(torch.device("cpu"))
     told = slot._told
     monkeypatch.setattr(compiling, "is_idle", lambda *_: False)
@@ -289,7 +289,7 @@ def test_findings_are_waited_for(emulated_gpu, monkeypatch):
 
 
 def test_losses_of_new_truths_are_learned(emulated_gpu, monkeypatch):
-    """Also where there is no room to keep those of earlier batches."""
+    """Also if there is no room to keep those of earlier batches."""
     loss = tt.losses.FBeta(background="O", beta=3.0)
     for most in (1 << 28, 0):
         monkeypatch.setattr(truths, "_MOST", most)

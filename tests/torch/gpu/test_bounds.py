@@ -1,4 +1,4 @@
-"""Searches by bounds against tables, which are compared with enumeration in ``test_kernels.py``."""
+"""Searches by bounds compared with tables; ``test_kernels.py`` compares tables with enumeration."""
 
 from __future__ import annotations
 

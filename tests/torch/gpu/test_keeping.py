@@ -1,4 +1,4 @@
-"""What calls on a GPU keep, and what they do not: graphs, memory that kernels write to, layouts of counts."""
+"""What calls on a GPU keep between calls: graphs, memory that kernels write to, layouts of counts."""
 
 import gc
 import weakref

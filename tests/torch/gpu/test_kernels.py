@@ -1,4 +1,4 @@
-"""Kernels against enumeration: on a GPU where there is one, and everywhere as plain C++."""
+"""Kernels compared with enumeration: on a GPU if there is one, and always as plain C++."""
 
 from __future__ import annotations
 

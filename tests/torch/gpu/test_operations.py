@@ -18,7 +18,7 @@ NAMES = ["O", "B-x", "I-x"]
 
 
 class Counted(TorchDispatchMode):
-    """Notes all operations but those that only take memory, or look at it in another way."""
+    """Records all operations except allocations and views."""
 
     def __init__(self):
         super().__init__()
