@@ -27,8 +27,8 @@ $(VENV)/.build: pyproject.toml tools/requirements.py tools/check_machine.py
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py build) $(CMAKE_PACKAGE)
 	touch $@
 
-# The tools and test dependencies, pinned in pyproject.toml.
-$(VENV)/.tools: $(VENV)/.build
+# The tools and test dependencies, pinned in pyproject.toml. After the package: make -j runs one pip at a time.
+$(VENV)/.tools: $(VENV)/.build | $(VENV)/.native
 	$(PIP) install -qq $$($(BIN)/python tools/requirements.py dev)
 	touch $@
 
@@ -100,16 +100,16 @@ symbols: tools
 	$(BIN)/python tools/check_symbols.py build/editable
 
 doctest: tools
-	$(BIN)/python -m pytest -p no:cacheprovider --doctest-modules src
+	$(BIN)/python -m pytest -n 2 -p no:cacheprovider --doctest-modules src
 
 # A second environment, because the editable install in the first would win over PYTHONPATH.
 $(SAN_VENV)/.tools: pyproject.toml tools/requirements.py
 	test -x $(SAN_BIN)/python || $(PYTHON) -m venv $(SAN_VENV)
 	$(SAN_BIN)/python -m pip --disable-pip-version-check install -qq \
-	  $$($(PYTHON) tools/requirements.py --only numpy,pytest,hypothesis test)
+	  $$($(PYTHON) tools/requirements.py --only numpy,pytest,pytest-xdist,hypothesis test)
 	touch $@
 
-$(SAN_BUILD)/.native: $(VENV)/.build $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE)
+$(SAN_BUILD)/.native: $(VENV)/.build $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE) | $(VENV)/.native
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S . -B $(SAN_BUILD) -G Ninja --log-level=WARNING \
 	  -DTALLYTREE_SANITIZE=ON -DCMAKE_BUILD_TYPE=None -DPython_EXECUTABLE=$(CURDIR)/$(SAN_BIN)/python \
 	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
@@ -123,7 +123,7 @@ sanitize: $(SAN_BUILD)/.native
 	cp $(SAN_BUILD)/_native*.so $(SAN_SITE)/tallytree/
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$(SAN_SITE) \
-	  $(SAN_BIN)/python -m pytest -p no:cacheprovider --capture=sys tests -m sanitize
+	  $(SAN_BIN)/python -m pytest -n 2 -p no:cacheprovider --capture=sys tests -m sanitize
 
 clean:
 	rm -rf $(VENV) $(SAN_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

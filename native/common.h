@@ -70,6 +70,13 @@ struct BudgetExceeded : std::runtime_error {
     double bytes;
 };
 
+// Work that needs more memory than its share of a limit, and can be done again in a larger one.
+struct OutOfRoom : std::exception {
+    explicit OutOfRoom(double bytes_ = 0) : bytes(bytes_) {}
+    const char *what() const noexcept override { return "the share of the memory limit is too small"; }
+    double bytes;  // that it needs at least
+};
+
 // Called now and then with the work done since; throws to interrupt the run.
 using Poll = std::function<void()>;
 

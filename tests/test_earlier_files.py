@@ -14,7 +14,7 @@ pytest.importorskip("clarabel")
 import tallytree as tt
 from tallytree import parsing
 from tallytree.learning import CuttingPlanes, FrankWolfe, KBestDecoder, load, train
-from tallytree.learning.files import read_arrays
+from tallytree.learning.files import read_arrays, write_arrays
 
 FILES = Path(__file__).parent / "data" / "0.1.0"
 MADE = runpy.run_path(str(FILES / "make.py"))
@@ -57,6 +57,21 @@ def test_estimators_that_were_loaded_can_be_fitted_again():
     sentences = [MADE["attributes"](sentence) for sentence in MADE["SENTENCES"]]
     again = svm.fit(sentences, MADE["LABELS"])
     assert again.primal_ == pytest.approx(ANSWERS["sequence_svm"]["primal"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "saved", "meant"),
+    [("max_passes", 20.0, 20), ("max_passes", 20.5, 21), ("beta", 1e-9, 1e-6), ("beta", 1e9, 1e6)],
+)
+def test_numbers_that_are_no_longer_accepted_become_what_they_meant(parameter, saved, meant, tmp_path):
+    header, arrays = read_arrays(FILES / "sequence_svm.npz", "estimator")
+    parameters = header["parameters"]
+    (parameters if parameter in parameters else parameters["loss"]["parameters"])[parameter] = saved
+    write_arrays(tmp_path / "saved.npz", header, arrays)
+    svm = load(tmp_path / "saved.npz")
+    assert getattr(svm if parameter == "max_passes" else svm.loss, parameter) == meant
+    sentences = [MADE["attributes"](sentence) for sentence in MADE["SENTENCES"]]
+    assert plain(svm.predict(sentences)) == ANSWERS["sequence_svm"]["labels"]
 
 
 def test_training_goes_on_from_a_checkpoint(tmp_path):

@@ -1,5 +1,7 @@
 """Memory limits: forecasts compared with the growth of processes, and errors that allocate nothing."""
 
+import textwrap
+
 import pytest
 from memory import grown, needs_proc
 from memory_cases import PLANNED, SLACK
@@ -179,3 +181,66 @@ def test_what_products_leave_behind_counts_towards_the_memory_limit():
     found = grown(code)
     assert found["refused"] is None
     assert found["growth"] < 1.1 * 60e6  # 85e6 with what the first one has left
+
+
+_BATCHES = """
+    from tallytree.bulk import expectations
+    from tallytree.bulk.chains import Chains
+
+    both = [tt.count(state=1), tt.count(state=2)]
+    loss = tt.losses.FBeta(background=0)
+
+    def inputs(count, length):
+        rng = np.random.default_rng(0)
+        models = [chain(length, 3, seed) for seed in range(count)]
+        return models, [rng.integers(0, 3, length) for _ in models]
+
+    def profiles(count, length, **options):
+        models, _ = inputs(count, length)
+        return lambda limit: sum(map(len, tt.profile_batch(models, both, memory_limit=limit, **options)))
+
+    def solutions(count, length, **options):
+        models, _ = inputs(count, length)
+        options["objective"] = lambda score, a, b: score - abs(a - b)
+        return lambda limit: len(tt.solve_batch(models, both, memory_limit=limit, **options))
+
+    def losses(count, length, **options):
+        models, truths = inputs(count, length)
+        options["truths"] = truths
+        return lambda limit: len(tt.loss_augmented_batch(models, loss, memory_limit=limit, **options))
+
+    def risks(count, length, **options):
+        rng = np.random.default_rng(0)
+        sizes = [length] * count
+        chains = Chains(rng.normal(size=(sum(sizes), 3)), rng.normal(size=(3, 3)), sizes, tuple("OAB"))
+        truths = rng.integers(0, 3, sum(sizes))
+        def call(limit):
+            expectations.default_memory_limit = lambda: limit or 1e9
+            of = tt.losses.FBeta(background="O")
+            return float(expectations.objective_of_chains(chains, of, truths, "risk", **options).values.sum())
+        return call
+"""
+_KEPT = 16e6  # of freed memory, by the heaps of threads, which do not give it back
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("asked", "options", "limit"),
+    [
+        ("profiles", "threads=1", 250e6),
+        ("profiles", "threads=2", 60e6),
+        ("profiles", "threads=8", 250e6),
+        ("solutions", "threads=8", 150e6),
+        ("losses", 'threads=8, strategy="full"', 60e6),
+        ("losses", 'threads=2, strategy="full"', 100e6),
+        ("losses", 'threads=8, strategy="bounds"', 40e6),
+        ("losses", 'threads=8, strategy="bounds", scaling="slack"', 120e6),
+        ("risks", "threads=1", 40e6),
+        ("risks", "threads=8", 40e6),
+    ],
+)
+def test_the_threads_of_a_batch_share_the_memory_limit(asked, options, limit):
+    """Plans that are drawn up, searches and answers count as much as the tables of a run."""
+    sizes = "16, 200" if asked == "risks" else "16, 800"
+    calls = f"\nsmall, call = {asked}(2, 5, {options}), {asked}({sizes}, {options})"
+    assert grown(textwrap.dedent(_BATCHES) + calls, limit=limit)["growth"] <= 1.1 * limit + _KEPT + SLACK

@@ -29,6 +29,24 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
         tt.plots  # noqa: B018
 
 
+def test_a_package_without_its_dependencies_is_no_attribute_and_says_what_to_install():
+    program = """
+import sys
+sys.modules["torch"] = None  # as if it were not installed
+import tallytree as tt
+print(hasattr(tt, "torch"))
+try:
+    tt.torch
+except AttributeError as error:
+    print(error)
+from tallytree import torch
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    needs = "tallytree.torch needs torch; install it with pip install 'tallytree[torch]'"
+    assert done.stdout.splitlines() == ["False", f"module 'tallytree' has no attribute 'torch': {needs}"]
+    assert f"ImportError: {needs}" in done.stderr
+
+
 def test_one_version_everywhere():
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]

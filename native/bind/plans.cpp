@@ -1,12 +1,9 @@
 // Plans at the border to Python: skeletons, layouts, orders.
 #include "bind/checks.h"
+#include "plan/give_back.h"
 #include "plan/memory_estimate.h"
 #include "plan/order.h"
 #include "plan/rolling.h"
-
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 namespace tallytree {
 namespace {
@@ -43,15 +40,6 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
                                                       as_span(order), draft, expected_steps))};
 }
 
-constexpr Index kLargePlan = Index{16} << 20;
-
-// What was freed in small pieces stays with the process otherwise, and is memory beyond what plans say.
-void give_memory_back() {
-#if defined(__GLIBC__)
-    malloc_trim(0);
-#endif
-}
-
 // In as many segments as are quick, or in so many; in one, but for those that the limit needs.
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
                      const std::vector<Index> &low, const std::vector<Index> &high, Mode mode, double memory_limit,
@@ -63,7 +51,7 @@ PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &s
     auto layout = std::make_shared<Layout>(build_layout(skeleton.skeleton, request, kPoll));
     if (segments == 0) roll(*layout, memory_limit);
     if (segments > 1) roll_into(*layout, segments);
-    if (layout->plan_bytes > kLargePlan) give_memory_back();  // of lists that were made on the way
+    give_back_after(static_cast<double>(layout->plan_bytes));
     return {std::move(layout)};
 }
 

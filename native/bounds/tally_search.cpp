@@ -44,6 +44,13 @@ bool TallySearch::begin(const LossBox &asked) {
     return true;
 }
 
+double TallySearch::kept() const {
+    double bytes = static_cast<double>(4 * numbers_.capacity());
+    for (const auto *list : {&weight_, &bound_, &need_, &over_}) bytes += static_cast<double>(8 * list->size());
+    for (const auto &list : count_) bytes += static_cast<double>(8 * list.size());
+    return bytes;
+}
+
 // The tallies that live after the first pass; those without loss have no say under slack scaling (see
 // `settle_lossless`).
 void TallySearch::fill(const Pass &pass) {
@@ -191,6 +198,7 @@ bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optiona
     meter_ = &meter;
     most_work_ = limits.work;
     most_band_ = limits.band;
+    room_ = limits.room;
     equals_ = limits.equals;
     prices_ = start.value_or(Prices{});
     if (!begin(asked)) return false;
@@ -219,14 +227,20 @@ bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optiona
     }
 }
 
+bool TallySearch::band(double budget, double most_work) {
+    const double most = std::min(most_work, most_band_);
+    const bool within = messages_->band(budget, std::min(most, room_), *meter_);
+    work_ += messages_->work() * kCell;
+    if (!within && room_ < most) throw OutOfRoom();
+    return within;
+}
+
 // A better value from a band that is too small to prove anything.
 bool TallySearch::peek(double budget, double most_work) {
     const Pass at = passes_[best_];
     const double before = value_;
     if (!messages_->recall(at.prices)) return false;
-    const bool within = messages_->band(budget, std::min(most_work, most_band_), *meter_);
-    work_ += messages_->work() * kCell;
-    if (!within) return false;
+    if (!band(budget, most_work)) return false;
     each_cell(at, [&](const Tally &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     if (!(value_ > before)) return false;
     cut(at);
@@ -254,9 +268,7 @@ bool TallySearch::look(double most_work) {
     const double budget = std::max(spreads_[best_].budget, 0.0);
     const double slack = 2 * tolerance(at) + kUnit * budget * measures_.sums;
     messages_->set_near(2 * slack);
-    const bool within = messages_->band(budget + 4 * slack, std::min(most_work, most_band_), *meter_);
-    work_ += messages_->work() * kCell;
-    return within;
+    return band(budget + 4 * slack, most_work);
 }
 
 bool TallySearch::keep_candidates(const Pass &at) {
@@ -312,7 +324,7 @@ bool TallySearch::settle_lossless() {
         if (at.tally != *wanted) continue;
         const double slack = off_ = 4 * tolerance(at);
         messages_->set_near(2 * slack);
-        if (!messages_->band(4 * slack, std::min((most_work_ - work_) / kCell, most_band_), *meter_)) return false;
+        if (!band(4 * slack, (most_work_ - work_) / kCell)) return false;
         const auto cells = messages_->tallies();
         for (std::size_t i = 0; i < cells.size(); i++)
             if (cells[i].key == 0)

@@ -40,6 +40,7 @@ class TallySearch {
     struct Limits {
         double work;  // in operations of a whole table
         double band;  // the work of one band, which needs memory in proportion
+        double room;  // the same, for the memory that there is at the moment: throws OutOfRoom beyond that
         bool equals;  // whether to go on where many labellings are as good as each other
     };
     // Looks for the labellings that may be the best, up to rounding; the messages are used until the next run. False
@@ -52,6 +53,10 @@ class TallySearch {
     const Prices &prices() const { return prices_; }
     // How far the scores of candidates can be off.
     double tolerance() const { return off_; }
+    // The memory that waits for the next run.
+    double kept() const;
+    // What the lists take for each tally.
+    static double bytes_each(Index statistics) { return 36 + 8 * static_cast<double>(statistics); }
 
   private:
     struct Spread {  // a budget, and the living tally that needs it
@@ -79,6 +84,7 @@ class TallySearch {
     std::optional<Prices> next_prices();
     std::optional<Prices> bundle();
     std::optional<Prices> bracket();
+    bool band(double budget, double most_work);
     bool look(double most_work);
     bool peek(double budget, double most_work);
     template <class Use>
@@ -96,7 +102,7 @@ class TallySearch {
     Box box_;         // the tallies that there can be
     Index last_ = 0;  // the last statistic
     Meter *meter_ = nullptr;
-    double most_work_ = 0, most_band_ = 0, work_ = 0, scale_ = 1, off_ = 0;
+    double most_work_ = 0, most_band_ = 0, room_ = 0, work_ = 0, scale_ = 1, off_ = 0;
     double value_ = kNegativeInfinity;
     std::optional<Tally> value_tally_, followed_;  // of the value; whose slope was followed
     // The tallies that live, and some that have died, at the beginning of each list: their losses, or the inverses of

@@ -4,7 +4,7 @@
 #include <memory>
 #include <numeric>
 
-#include "bulk/gate.h"
+#include "bulk/rounds.h"
 
 namespace tallytree {
 namespace {
@@ -24,59 +24,101 @@ constexpr double kShare = 0.75;       // of the price of a whole table, which a 
 constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
+// What a thread has during a round, and keeps from one item to the next.
+struct Desk {
+    const MaxPlusKernels *kernels;
+    double share;         // of the memory
+    double answered = 0;  // bytes of the answers found here
+    Workspace space = {};
+    std::unique_ptr<ItemSearch> searching = {};
+
+    ItemSearch &search() {
+        if (!searching) searching = std::make_unique<ItemSearch>(*kernels);
+        return *searching;
+    }
+    double room() const { return share - answered; }
+    double kept() const { return space.kept() + (searching ? searching->kept() : 0); }
+    // Keeps a search only where it takes too little to count.
+    void trim_search() {
+        constexpr double kPart = 16;
+        if (!searching || kPart * searching->kept() <= share) return;
+        searching.reset();
+        give_memory_back();
+    }
+    void trim() {
+        trim_search();
+        space.trim(share);
+    }
+    void clear() {
+        searching.reset();
+        space.clear();
+    }
+};
+
 // One item on one thread.
 class ItemSolver {
   public:
-    ItemSolver(const Batch &batch, Index number, Workspace &space, const Poll &poll)
+    ItemSolver(const Batch &batch, Index number, Desk &desk, const Poll &poll)
         : item_(batch.item(number)),
           skeleton_(*item_.skeleton),
           number_(number),
-          space_(space),
+          desk_(desk),
+          space_(desk.space),
           poll_(poll),
           mode_(batch.mode),
           memory_limit_(batch.memory_limit()) {}
 
     // By bounds; false where that cannot be done, or is not worth it.
-    bool solve_by_bounds(ItemSearch &search, Gate &gate, BatchAnswer &answer) {
+    bool solve_by_bounds(BatchAnswer &answer) {
         if (item_.strategy == Strategy::Full || item_.chooser != Chooser::Losses || item_.count != 1) return false;
         const bool open = item_.strategy == Strategy::Bounds;
         if (!open && skeleton_.cost < kWorthTrying) return false;
         const LossItem asked{skeleton_, item_.scores, item_.truth, *item_.losses};
-        if (!search.take(asked, kHeld * memory_limit_)) return false;
-        const double bytes = search.bytes();
-        if (bytes > memory_limit_) return false;
+        if (!desk_.search().take(asked, kHeld * memory_limit_)) return false;
+        const double least = desk_.search().bytes();
+        if (least > memory_limit_) return false;
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
-        const Pass pass(gate, bytes, memory_limit_, poll_);
+        const double band = (memory_limit_ - least) / kBandBytes;
+        const double room = (desk_.room() - least - space_.kept()) / kBandBytes;
+        if (room < std::min(band, 0.0)) throw OutOfRoom(least);
         Meter meter(poll_);
         const double work = (open ? kMostTables : kShare) * skeleton_.cost;
-        const double band = (memory_limit_ - bytes) / kBandBytes;
-        if (!search.run(asked, truth_score, item_.prices, {work, band, open}, meter)) return false;
-        if (!open && !search.found().unique()) return false;  // the table tells equals apart
-        answer.bounded = choose_labelling(search, truth_score, answer.labellings);
+        if (!desk_.search().run(asked, truth_score, item_.prices, {work, band, room, open}, meter)) return false;
+        if (!open && !desk_.search().found().unique()) return false;  // the table tells equals apart
+        answer.bounded = choose_labelling(desk_.search(), truth_score, answer.labellings);
         return answer.bounded;
     }
 
-    void solve(Gate &gate, const MaxPlusKernels *kernels, const Batch::Decoding &decoding, BatchAnswer &answer) {
+    void solve(const Batch::Decoding &decoding, BatchAnswer &answer) {
         request_ = item_.truth ? &item_.truth.request(mode_, memory_limit_, space_) : &item_.request;
         try {
-            space_.lay_out(item_.skeleton, *request_, poll_);
+            space_.lay_out(item_.skeleton, *request_, poll_, desk_.room());
         } catch (const BudgetExceeded &refusal) {
             answer.refused = true;
             answer.bytes = refusal.bytes;
-            return;
+            return desk_.clear();
         }
-        const Pass pass(gate, bytes_of(*space_.layout), request_->memory_limit, poll_);
+        const double needed = bytes_of(*space_.layout) + root_bytes(decoding);
+        if (needed > desk_.room() && desk_.room() < memory_limit_) throw OutOfRoom(needed);
         tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
         const auto use = [&](Run &run) {
             if (decoding.wanted) decode_all(run, decoding.choose, answer.labellings);
             else answer.root = run.root();
         };
-        space_.run(tables_, kernels, poll_, use);
-        gate.keep(8 * static_cast<double>(answer.root.cells.size() * (2 + skeleton_.statistics)));
+        space_.run(tables_, desk_.kernels, poll_, use);
+        desk_.answered += 8 * static_cast<double>(answer.root.cells.capacity() * (2 + skeleton_.statistics));
     }
 
   private:
+    // Of all tallies and their values, where these are listed: to be kept, or to choose from, in arrays of their own.
+    double root_bytes(const Batch::Decoding &decoding) const {
+        const auto cells = static_cast<double>(space_.layout->tables.back().cells);
+        const auto statistics = static_cast<double>(skeleton_.statistics);
+        if (!decoding.wanted) return 8 * cells * (2 + statistics);
+        return item_.chooser == Chooser::Ask ? 8 * cells * (3 + 2 * statistics) : 0;
+    }
+
     // A cell of the last table, to be decoded.
     struct Chosen {
         Index cell;
@@ -205,6 +247,7 @@ class ItemSolver {
     const BatchItem &item_;
     const Skeleton &skeleton_;
     const Index number_;
+    Desk &desk_;
     Workspace &space_;
     const Poll &poll_;
     const Mode mode_;
@@ -218,23 +261,17 @@ class ItemSolver {
 std::vector<BatchAnswer> Batch::run(Index threads, const MaxPlusKernels *kernels, const Decoding &decoding,
                                     const Poll &poll, const Inside &inside) const {
     std::vector<BatchAnswer> answers(items_.size());
-    Gate gate;
     Arena::trim(memory_limit_);
-    threads = threads_within(memory_limit_, threads);
-    std::vector<Workspace> workspaces(threads);
-    std::vector<std::unique_ptr<ItemSearch>> searches(threads);
-    const Work work = [&](Worker &worker, Index i) {
-        Workspace &space = workspaces[worker.number];
-        auto &search = searches[worker.number];
-        if (!search) search = std::make_unique<ItemSearch>(*kernels);
-        ItemSolver solver(*this, i, space, worker.poll);
-        const double share = memory_limit_ / static_cast<double>(threads);
-        const bool found = decoding.wanted && solver.solve_by_bounds(*search, gate, answers[i]);
-        if (search->kept() > share) search.reset();
-        if (!found) solver.solve(gate, kernels, decoding, answers[i]);
-        space.trim(share);
+    const auto work = [&](Desk &desk, Worker &worker, Index i) {
+        ItemSolver solver(*this, i, desk, worker.poll);
+        if (!decoding.wanted || !solver.solve_by_bounds(answers[i])) {
+            desk.trim_search();
+            solver.solve(decoding, answers[i]);
+        }
+        desk.trim();
     };
-    share_out(costliest_first(items_), threads, work, poll, inside);
+    const auto make_desk = [&](double share) { return Desk{kernels, share}; };
+    do_in_rounds(costliest_first(items_), memory_limit_, threads, make_desk, work, poll, inside);
     return answers;
 }
 

@@ -3,18 +3,31 @@
 #include <algorithm>
 #include <numeric>
 
-#include "bulk/gate.h"
+#include "bulk/rounds.h"
 #include "bulk/tallied_chain.h"
 
 namespace tallytree {
 namespace {
 
+// What a thread has during a round, and keeps from one item to the next.
+struct Desk {
+    double share;         // of the memory
+    double answered = 0;  // the answers have their places
+    Workspace space = {};
+    TalliedChain chain = {};
+
+    double room() const { return share; }
+    double kept() const { return space.kept(); }
+    void clear() { space.clear(); }
+};
+
 // One item on one thread.
 class ItemExpectation {
   public:
-    ItemExpectation(const Batch &batch, const Expecting &what, Index number, Workspace &space, const Poll &poll)
+    ItemExpectation(const Batch &batch, const Expecting &what, Index number, Desk &desk, const Poll &poll)
         : item_(batch.item(number)),
-          space_(space),
+          desk_(desk),
+          space_(desk.space),
           poll_(poll),
           mode_(batch.mode),
           limit_(batch.memory_limit()),
@@ -22,28 +35,37 @@ class ItemExpectation {
           question_(what.question(number)) {}
 
     // In plain products; false where that cannot be done.
-    bool find_quickly(TalliedChain &chain, Gate &gate, const MaxPlusKernels *kernels, std::span<double *const> entries,
-                      Expectation &found) {
+    bool find_quickly(const MaxPlusKernels *kernels, std::span<double *const> entries, Expectation &found) {
         if (question_.objective == Objective::Given && is_nothing(question_.gains)) return true;
-        if (!chain.take(item_, question_, limit_)) return false;
-        const Pass pass(gate, chain.bytes(), limit_, poll_);
+        if (!desk_.chain.take(item_, question_, limit_)) return false;
+        check_room(desk_.chain.bytes() + space_.kept());
         Meter meter(poll_);
-        found.plain = chain.find(importance_, entries, kernels, meter, found.value);
+        found.plain = desk_.chain.find(importance_, entries, kernels, meter, found.value);
         return found.plain;
     }
 
-    Expectation find(Gate &gate, const MaxPlusKernels *kernels, std::span<double *const> entries) {
+    Expectation find(const MaxPlusKernels *kernels, std::span<double *const> entries) {
         Expectation found;
         const double passes = importance_ != 0 ? 2 : 1;  // half of the memory is for the derivatives of the tables
         LayoutRequest request = item_.truth ? item_.truth.request(mode_, limit_, space_) : item_.request;
         request.memory_limit /= passes;
         try {
-            space_.lay_out(item_.skeleton, request, poll_);
+            space_.lay_out(item_.skeleton, request, poll_, desk_.room());
         } catch (const BudgetExceeded &refusal) {
+            desk_.clear();
             return {0, true, passes * refusal.bytes};
         }
-        const double arena = 8 * static_cast<double>(space_.layout->arena);
-        const Pass pass(gate, bytes_of(*space_.layout) + (passes - 1) * arena, limit_, poll_);
+        check_room(bytes_of(*space_.layout) + (passes - 1) * 8 * static_cast<double>(space_.layout->arena));
+        run(kernels, entries, found);
+        return found;
+    }
+
+  private:
+    void check_room(double needed) const {
+        if (needed > desk_.room() && desk_.room() < limit_) throw OutOfRoom(needed);
+    }
+
+    void run(const MaxPlusKernels *kernels, std::span<double *const> entries, Expectation &found) {
         const auto &tables = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;
         const auto use = [&](Run &run) {
             std::vector<double> weights;
@@ -54,10 +76,8 @@ class ItemExpectation {
             if (importance_ != 0) differentiate(run, weights, entries);
         };
         space_.run(tables, kernels, poll_, use, AlgebraKind::LogSumExp);
-        return found;
     }
 
-  private:
     static bool is_nothing(std::span<const double> gains) {
         return std::all_of(gains.begin(), gains.end(), [](double gain) { return gain == 0; });
     }
@@ -89,6 +109,7 @@ class ItemExpectation {
     }
 
     const BatchItem &item_;
+    Desk &desk_;
     Workspace &space_;
     const Poll &poll_;
     const Mode mode_;
@@ -101,27 +122,25 @@ class ItemExpectation {
 std::vector<Expectation> expectations(const Batch &batch, const Expecting &what, Index threads,
                                       const MaxPlusKernels *kernels, const Poll &poll, const Inside &inside) {
     std::vector<Expectation> found(batch.size());
-    Gate gate;
     Arena::trim(batch.memory_limit());
-    threads = threads_within(batch.memory_limit(), threads);
-    const double share = batch.memory_limit() / static_cast<double>(threads);
-    std::vector<Workspace> workspaces(threads);
-    std::vector<TalliedChain> chains(threads);
-    const Work work = [&](Worker &worker, Index group) {
+    std::vector<Index> groups(what.groups), next(what.groups);
+    std::iota(groups.begin(), groups.end(), 0);
+    const auto first = [&](Index group) { return group * batch.size() / what.groups; };
+    std::transform(groups.begin(), groups.end(), next.begin(), first);
+    // A group that is put off goes on with the item that needs more: sums are added in order.
+    const auto work = [&](Desk &desk, Worker &worker, Index group) {
         std::vector<double *> entries;
-        const Index first = group * batch.size() / what.groups, last = (group + 1) * batch.size() / what.groups;
-        for (Index i = first; i < last; i++) {
+        for (Index &i = next[group]; i < first(group + 1); i++) {
             if (what.importance[i] != 0) what.places(i, group, entries);
-            ItemExpectation item(batch, what, i, workspaces[worker.number], worker.poll);
-            const bool quick = item.find_quickly(chains[worker.number], gate, kernels, entries, found[i]);
-            chains[worker.number].trim(share);
-            if (!quick) found[i] = item.find(gate, kernels, entries);
-            workspaces[worker.number].trim(share);
+            ItemExpectation item(batch, what, i, desk, worker.poll);
+            const bool quick = item.find_quickly(kernels, entries, found[i]);
+            desk.chain.trim(desk.share);
+            if (!quick) found[i] = item.find(kernels, entries);
+            desk.space.trim(desk.share);
         }
     };
-    std::vector<Index> groups(what.groups);
-    std::iota(groups.begin(), groups.end(), 0);
-    share_out(groups, threads, work, poll, inside);
+    const auto make_desk = [](double share) { return Desk{share}; };
+    do_in_rounds(groups, batch.memory_limit(), threads, make_desk, work, poll, inside);
     return found;
 }
 

@@ -14,9 +14,8 @@ bool counts_variables(const LossItem &item) {
 }
 
 double graph_bytes(const LossItem &item, double passes) {
-    constexpr double kTally = 64;  // of the lists of tallies, each
     return LocalTables::bytes(item.skeleton) - static_cast<double>(item.skeleton.bytes) +
-           GraphMessages::bytes(item.skeleton, passes) + kTally * static_cast<double>(item.losses.losses.size());
+           GraphMessages::bytes(item.skeleton, passes);
 }
 
 }  // namespace
@@ -25,7 +24,8 @@ bool ItemSearch::take(const LossItem &item, double may_wait) {
     chain_ = SentenceRows::suits(item);
     if (!chain_ && !counts_variables(item)) return false;
     if (chains_.held() > may_wait) chains_.forget();
-    bytes_ = chains_.held() + (chain_ ? SentenceRows::bytes(item) : graph_bytes(item, kPasses));
+    bytes_ = chains_.held() + (chain_ ? SentenceRows::bytes(item) : graph_bytes(item, kPasses)) +
+             TallySearch::bytes_each(item.truth.tables().statistics) * static_cast<double>(item.losses.losses.size());
     return true;
 }
 

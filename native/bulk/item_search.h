@@ -29,7 +29,7 @@ class alignas(64) ItemSearch {
     const bounds::TallySearch &found() const { return search_; }
     void decode(Index number, std::int64_t *states) const { messages_->decode(number, states); }
     // The memory that waits for the next item, about.
-    double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept(); }
+    double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept() + search_.kept(); }
 
   private:
     static constexpr std::size_t kPasses = 3;  // that are kept: it goes back to some

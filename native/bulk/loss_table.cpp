@@ -32,6 +32,7 @@ void LossTable::measure() {
     regular = true;
     largest = 0;
     inverses.clear();
+    if (slack) inverses.reserve(losses.size());
     for (const double loss : losses) {
         regular &= std::isfinite(loss);
         largest = std::max(largest, std::abs(loss));

@@ -37,9 +37,7 @@ double SentenceRows::bytes(const LossItem &sentence) {
     const auto states = static_cast<double>(round_up(sentence.truth.tables().states));
     const auto tables = static_cast<double>(sentence.scores[1].count > 1 || sentence.truth.has_states() ? length : 1);
     const auto kinds = static_cast<double>(sentence.truth.has_states() ? sentence.truth.tables().kinds : 0);
-    return 8 * (12 * length * states + 4 * tables * states * states +
-                2 * static_cast<double>(sentence.losses.losses.size())) +
-           4 * kinds * kinds;
+    return 8 * (12 * length * states + 4 * tables * states * states) + 4 * kinds * kinds;
 }
 
 void SentenceRows::forget() {

@@ -2,6 +2,7 @@
 // by the thread itself.
 #pragma once
 
+#include "plan/give_back.h"
 #include "tables/run.h"
 
 namespace tallytree {
@@ -17,20 +18,37 @@ struct alignas(64) Workspace {  // each in its own cache lines
     std::vector<double> of_unary, of_links;   // derivatives by the scores of states
     std::vector<std::int32_t> cardinalities;  // numbers of labels, where states are others
 
-    // Throws BudgetExceeded where the plan does not fit the limit of the request. Without statistics, the layout of a
-    // skeleton is always the same.
-    const Layout &lay_out(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &what,
-                          const Poll &poll) {
-        if (skeleton->statistics || layout->skeleton != skeleton) rebuild_layout(*layout, skeleton, what, poll);
+    // Throws BudgetExceeded where the plan does not fit the limit of the request, and OutOfRoom where its lists, with
+    // the memory kept for tables, take more than `room` bytes. Without statistics, the layout of a skeleton is always
+    // the same.
+    const Layout &lay_out(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &what, const Poll &poll,
+                          double room) {
+        if (!skeleton->statistics && layout->skeleton == skeleton) return *layout;
+        rebuild_layout(*layout, skeleton, what, poll, room - tables_kept());
+        give_back_after(static_cast<double>(layout->plan_bytes), room);
         return *layout;
     }
 
-    // Keeps memory for the next problem, up to this thread's share.
+    // Keeps memory for the next problem, up to a part of this thread's share.
     void trim(double share) {
+        constexpr double kPart = 4;
         for (Arena *kept : {&arena, &shares})
-            if (static_cast<double>(kept->bytes()) > share) *kept = Arena();
+            if (kPart * static_cast<double>(kept->bytes()) > share) *kept = Arena();
         Arena::trim(share);
+        if (kPart * static_cast<double>(layout->plan_bytes) <= share) return;
+        layout = std::make_shared<Layout>();
+        give_memory_back();
     }
+    // Keeps nothing.
+    void clear() {
+        for (Arena *kept : {&arena, &shares}) *kept = Arena();
+        Arena::trim(0);
+        layout = std::make_shared<Layout>();
+        give_memory_back();
+    }
+    // The memory kept for tables, and for everything.
+    double tables_kept() const { return static_cast<double>(arena.bytes() + shares.bytes()); }
+    double kept() const { return tables_kept() + static_cast<double>(layout->plan_bytes); }
 
     // Calls `use(run)` with the messages of what was laid out.
     template <class Use>

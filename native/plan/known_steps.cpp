@@ -50,6 +50,12 @@ bool KnownSteps::fit(const Layout &l, double memory_limit) const {
            static_cast<double>(l.low.size() + l.pair_a.size()) < std::min(kRemembered, kShare * memory_limit);
 }
 
+double KnownSteps::bytes(const Layout &l) const {
+    const std::size_t stretches = l.low.size() * (4 + l.prefix_size), pairs = l.pair_a.size() + l.pair_begin.size();
+    return static_cast<double>(8 * (stretches + pairs) + steps.bytes() + shape_numbers_.bytes() +
+                               made_.size() * sizeof(Made) + shapes_.size() * sizeof(Shape));
+}
+
 void forget(Layout &l) {
     for (auto *pool : {&l.pair_begin, &l.low, &l.length, &l.natural, &l.start, &l.prefix}) pool->clear();
     for (auto *pool : {&l.pair_a, &l.pair_b}) pool->clear();

@@ -13,6 +13,7 @@ namespace tallytree {
 class SequenceSet {
   public:
     std::pair<std::int32_t, bool> insert(std::span<const Index> sequence);  // its number, and whether it is new
+    std::size_t bytes() const { return 8 * (begin_.size() + data_.size()) + 4 * slots_.size(); }
 
   private:
     std::span<const Index> at(std::int32_t number) const;
@@ -30,6 +31,8 @@ class KnownSteps {
 
     // Whether they are of use for a layout whose axes are chosen, and not too many for its memory limit.
     bool fit(const Layout &layout, double memory_limit) const;
+    // What they take, with the pools of the layout.
+    double bytes(const Layout &layout) const;
     // Keeps step t, which has just been made at the end of the pools and is the last that was numbered.
     void remember(Layout &layout, std::int32_t t);
     // Puts a step that is known into a layout, and gives its input the room that it needs; returns the table's shape.

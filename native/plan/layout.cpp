@@ -58,9 +58,9 @@ static LeastMemory least_if_large(const std::shared_ptr<const Skeleton> &skeleto
 }
 
 static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll,
-                           Layout used) {
+                           Layout used, double room) {
     if (!skeleton->feasible) throw BudgetExceeded("a step of the skeleton is beyond any memory");
-    std::optional<LayoutBuilder> builder(std::in_place, skeleton, request, poll, std::move(used));
+    std::optional<LayoutBuilder> builder(std::in_place, skeleton, request, poll, std::move(used), Worth{.room = room});
     const LeastMemory least = least_if_large(skeleton, request, builder->ranges(), poll);
     const double needed = request.mode == Mode::Rows    ? least.rows
                           : request.mode == Mode::Cells ? least.cells
@@ -73,6 +73,7 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
         builder.reset();  // its memory first: both together may be beyond the limit
         LayoutRequest rest(request);
         rest.memory_limit -= static_cast<double>(beside.plan_bytes);
+        worth.room = room - static_cast<double>(beside.plan_bytes);
         return LayoutBuilder(skeleton, rest, poll, {}, worth).build(false);
     };
     Layout rows;
@@ -93,13 +94,13 @@ static Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const Layou
 }
 
 Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll) {
-    return build_layout(std::move(skeleton), request, poll, Layout{});
+    return build_layout(std::move(skeleton), request, poll, Layout{}, Worth().room);
 }
 
 void rebuild_layout(Layout &layout, std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request,
-                    const Poll &poll) {
+                    const Poll &poll, double room) {
     if (!layout.known) layout.known = std::make_shared<KnownSteps>();
-    layout = build_layout(std::move(skeleton), request, poll, std::move(layout));
+    layout = build_layout(std::move(skeleton), request, poll, std::move(layout), room);
 }
 
 }  // namespace tallytree

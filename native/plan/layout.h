@@ -130,8 +130,9 @@ struct LayoutRequest {
 
 Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll);
 
-// The same in the memory of a layout that is no longer needed; steps that are met again are not made again.
+// The same in the memory of a layout that is no longer needed; steps that are met again are not made again. Throws
+// OutOfRoom where its lists take more than `room` bytes, and fit the memory limit.
 void rebuild_layout(Layout &layout, std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request,
-                    const Poll &poll);
+                    const Poll &poll, double room);
 
 }  // namespace tallytree

@@ -42,6 +42,7 @@ LayoutBuilder::LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const Lay
     : request_(request),
       skeleton_(*skeleton),
       limit_(request.memory_limit - static_cast<double>(skeleton_.bytes)),
+      room_(std::min(limit_, worth.room)),
       ranges_(skeleton_, request),
       meter_(poll),
       l_(emptied(std::move(used))),
@@ -61,17 +62,32 @@ Layout LayoutBuilder::build(bool rows) {
     if (skeleton_.steps.size() > kManySteps) make_room();
     const double places = static_cast<double>(skeleton_.steps.size() * (sizeof(TableLayout) + sizeof(StepLayout)));
     if (places > limit_) refuse(0, places);
-    l_.tables.resize(skeleton_.steps.size());
-    l_.steps.resize(skeleton_.steps.size());
-    places_ = l_.plan_bytes = bytes_of(l_.tables) + bytes_of(l_.steps);
-    for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
-        if (remembers()) recall_table(static_cast<std::int32_t>(t));
-        else make_table(static_cast<std::int32_t>(t));
+    check_room(places);
+    if (!fill_tables()) {
+        l_.known.reset();
+        forget(l_);
+        fill_tables();
     }
     if (stretch_sums_) l_.pruned = stretch_sums_->pruned();
     if (!remembers()) place_stretches(l_);  // else they have their places
     place_tables(l_, limit_);
     return std::move(l_);
+}
+
+bool LayoutBuilder::fill_tables() {
+    for (auto *pool : {&l_.class_prefix, &l_.class_shift}) pool->clear();
+    l_.class_of.clear();
+    shape_.clear();
+    l_.tables.assign(skeleton_.steps.size(), {});
+    l_.steps.assign(skeleton_.steps.size(), {});
+    l_.operations = 0;
+    l_.costliest = -1;
+    places_ = l_.plan_bytes = bytes_of(l_.tables) + bytes_of(l_.steps);
+    for (std::size_t t = 0; t < skeleton_.steps.size(); t++) {
+        if (!remembers()) make_table(static_cast<std::int32_t>(t));
+        else if (!recall_table(static_cast<std::int32_t>(t))) return false;
+    }
+    return true;
 }
 
 // For one stretch of each table, and one pair of each step, so that long lists need not be copied while they grow.
@@ -119,7 +135,7 @@ void LayoutBuilder::combine(std::int32_t t, StretchView a, StretchView b) {
     guard_pairs(t, static_cast<double>(a.count) * static_cast<double>(b.count));
     if (in_line(a, b, l_.steps[t].classes > 0)) return add_lines(t, a, b);
     if (!stretch_sums_) stretch_sums_ = std::make_unique<StretchSums>(l_.rows, l_.caps, l_.clipped);
-    const double room = limit_ - growing_bytes();
+    const double room = room_ - growing_bytes();
     stretch_sums_->add(a, b, windows_->of(t), room, meter_, [&](Index prefixes) { guard_prefixes(t, prefixes); });
     finish(t, a, b);
 }
@@ -207,7 +223,8 @@ void LayoutBuilder::count_operations(std::int32_t t) {
 
 // ---- tables that are known from earlier layouts ------------------------------------------------------------------
 
-void LayoutBuilder::recall_table(std::int32_t t) {
+bool LayoutBuilder::recall_table(std::int32_t t) {
+    constexpr double kPart = 8;  // of the room, which nobody counts
     const Step &step = skeleton_.steps[t];
     KnownSteps &known = *l_.known;
     auto &s = l_.steps[t];
@@ -224,6 +241,7 @@ void LayoutBuilder::recall_table(std::int32_t t) {
     if (fresh) {
         make_stretches(t);
         known.remember(l_, t);
+        if (kPart * known.bytes(l_) > room_) return false;
     }
     shape_.push_back(known.take(l_, t, number));
     if (!fresh && step.verb != Verb::Unit) {
@@ -233,6 +251,7 @@ void LayoutBuilder::recall_table(std::int32_t t) {
         count_bytes(t, l_.step(t).pairs.count());
     }
     count_operations(t);
+    return true;
 }
 
 // ---- budget ------------------------------------------------------------------------------------------------------
@@ -252,6 +271,11 @@ void LayoutBuilder::count_bytes(std::int32_t t, Index pairs) {
                      4 * skeleton_.steps[t].shift_size + 8 * s.classes * (l_.prefix_size + 1);
     const auto bytes = static_cast<double>(l_.plan_bytes);
     if (bytes > std::min(limit_, worth_.bytes)) refuse(t, bytes);
+    check_room(bytes);
+}
+
+void LayoutBuilder::check_room(double bytes) const {
+    if (bytes > room_ && room_ < limit_) throw OutOfRoom(bytes);
 }
 
 double LayoutBuilder::growing_bytes() const { return static_cast<double>(2 * l_.plan_bytes - places_); }
@@ -262,11 +286,13 @@ void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) {
     if ((worth_.pairs -= pairs) < 0) refuse(t, bytes);
     if (bytes > limit_ && pairs > 1024) refuse(t, bytes);
     if (pairs > 2e9) refuse(t, bytes);
+    if (pairs > 1024) check_room(bytes);
 }
 void LayoutBuilder::guard_prefixes(std::int32_t t, Index prefixes) const {
     const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
     const double bytes = growing_bytes() + static_cast<double>(prefixes * each);
     if (bytes > limit_ && prefixes > 1024) refuse(t, bytes);
+    if (prefixes > 1024) check_room(bytes);
     check_cells(t, static_cast<double>(prefixes));
 }
 

@@ -13,6 +13,7 @@ namespace tallytree {
 // Limits for a layout that has an alternative: pairs of stretches to examine, and bytes for lists.
 struct Worth {
     double pairs = std::numeric_limits<double>::infinity(), bytes = pairs;
+    double room = pairs;  // for lists at the moment: throws OutOfRoom beyond that
 };
 
 class LayoutBuilder {
@@ -36,6 +37,8 @@ class LayoutBuilder {
                 l_.low.data() + table.stretches_begin, l_.length.data() + table.stretches_begin};
     }
 
+    // False where what is remembered takes too much.
+    bool fill_tables();
     void make_room();
     void make_table(std::int32_t t);
     void make_stretches(std::int32_t t);
@@ -47,9 +50,9 @@ class LayoutBuilder {
     Index sort_pairs(StepLayout &s, Index stretches, Index a_count, Index b_count);
     void count_operations(std::int32_t t);
 
-    // Tables that are known from earlier layouts.
+    // Tables that are known from earlier layouts; false where what is remembered takes too much.
     bool remembers() const { return l_.known && plain_ && l_.rows; }
-    void recall_table(std::int32_t t);
+    bool recall_table(std::int32_t t);
 
     // The common case of two statistics, such as true and false positives (layout_lines.cpp).
     bool in_line(StretchView a, StretchView b, bool shifts) const;
@@ -58,6 +61,7 @@ class LayoutBuilder {
     // The budget: each throws where it is exceeded.
     [[noreturn]] void refuse(std::int32_t t, double bytes) const;
     double growing_bytes() const;  // of the plan, where lists are copied once more
+    void check_room(double bytes) const;
     void check_cells(std::int32_t t, double cells) const;
     void count_bytes(std::int32_t t, Index pairs);
     void guard_pairs(std::int32_t t, double pairs);
@@ -66,6 +70,7 @@ class LayoutBuilder {
     const LayoutRequest &request_;
     const Skeleton &skeleton_;
     const double limit_;  // what the skeleton leaves
+    const double room_;   // for lists
     const TallyRanges ranges_;
     Meter meter_;
     Layout l_;

@@ -15,6 +15,10 @@ void place_tables(Layout &layout, double memory_limit);
 // The same with a given number of segments, and one more that begins at a step: from there on, they share other memory.
 void cut_tables(Layout &layout, Index segments, Index side = kNoLimit);
 
+inline double bytes_of(const Layout &layout) {
+    return 8 * static_cast<double>(layout.arena + layout.scratch) + static_cast<double>(layout.plan_bytes);
+}
+
 [[noreturn]] void throw_budget(std::int32_t step, double bytes);
 
 }  // namespace tallytree

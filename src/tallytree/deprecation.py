@@ -18,6 +18,14 @@ def warn_renamed(old: str, new: str, stacklevel: int) -> None:
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
 
 
+def _submodule(module: str, name: str) -> Any:
+    """Import a subpackage; without its dependencies, it is no attribute, and ``hasattr`` is False."""
+    try:
+        return import_module(f"{module}.{name}")
+    except ImportError as error:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}: {error}") from error
+
+
 def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> Callable[[str], Any]:
     """Return a module ``__getattr__`` that resolves renamed and lazily imported names.
 
@@ -50,7 +58,7 @@ def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> 
 
     def attribute(name: str) -> Any:
         if name in lazy:
-            return import_module(f"{module}.{name}")
+            return _submodule(module, name)
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warn_renamed(f"{module}.{name}", f"{module}.{names[name]}", stacklevel=3)

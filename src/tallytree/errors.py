@@ -39,10 +39,13 @@ class BudgetError(TallytreeError, MemoryError):
         If a search by bounds was stopped: an upper bound on the value of every labelling.
     best : Solution or None
         The best labelling found until then, with its gap.
+    too_wide : bool
+        Whether the graph is too wide even without statistics.
     """
 
     bound: float | None = None
     best: Any = None
+    too_wide: bool = False
 
 
 class ObjectiveError(TallytreeError, ValueError):

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bounded_cases import KINDS, MARGINS, allowance, ask, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import grown, needs_proc
@@ -30,16 +31,6 @@ RECIPES = (
 )
 
 
-def scores_of(rng, shape, kind):
-    """Return scores: any, with ties, with forbidden entries, huge, or tiny."""
-    scores = rng.normal(size=shape)
-    if kind == "ties":
-        return np.round(scores)
-    if kind == "forbidden":
-        return np.where(rng.random(shape) < 0.15, -np.inf, scores)
-    return scores * {"huge": 1e6, "tiny": 1e-6, "strong": 8.0, "zero": 0.0}.get(kind, 1.0)
-
-
 def sentences(rng, kind, count, longest, states):
     """Return models with truths that they allow."""
     pairs = []
@@ -52,19 +43,6 @@ def sentences(rng, kind, count, longest, states):
         if model.score(truth) > -np.inf:
             pairs.append((model, truth))
     return pairs
-
-
-def ask(pairs, recipe, scaling, strategy, **options):
-    models, truths = zip(*pairs, strict=True)
-    return tt.loss_augmented_batch(models, recipe, scaling, truths=truths, strategy=strategy, **options)
-
-
-def allowance(found):
-    return 1e-9 * (1 + abs(found.value)) + 4 * tt.testing.score_tolerance(found.model)
-
-
-KINDS = st.sampled_from(["any", "ties", "forbidden", "huge", "tiny", "strong", "zero"])
-MARGINS = st.sampled_from([0.0, 0.1, 1.0, 10.0, 200.0])
 
 
 @settings(max_examples=60, deadline=None)

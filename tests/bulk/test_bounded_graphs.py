@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bounded_cases import KINDS, MARGINS, allowance, ask, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import grown, needs_proc
@@ -41,14 +42,7 @@ RECIPES = (
 
 
 def tables_of(rng, shape, kind):
-    """Return scores: any, with ties, with forbidden entries, huge, tiny, with strong coupling, or 0."""
-    scores = rng.normal(size=shape)
-    if kind == "ties":
-        return np.round(scores)
-    if kind == "forbidden":
-        return np.where(rng.random(shape) < 0.1, -np.inf, scores)
-    strong = 8.0 if len(shape) > 1 else 1.0
-    return scores * {"huge": 1e6, "tiny": 1e-6, "strong": strong, "zero": 0.0}.get(kind, 1.0)
+    return scores_of(rng, shape, kind, forbidden=0.1, strong=8.0 if len(shape) > 1 else 1.0)
 
 
 def graph(rng, shape, variables, states, kind="any"):
@@ -74,18 +68,9 @@ def graphs(rng, kind, count, most, states):
     return pairs
 
 
-def ask(pairs, recipe, scaling, strategy, **options):
-    models, truths = zip(*pairs, strict=True)
-    return tt.loss_augmented_batch(models, recipe, scaling, truths=truths, strategy=strategy, **options)
-
-
 def by_bounds(found):
     """Return whether an answer was found by bounds in the batch itself."""
     return getattr(found.proof.plan, "func", None).__name__ == "_shown"
-
-
-def allowance(found):
-    return 1e-9 * (1 + abs(found.value)) + 4 * tt.testing.score_tolerance(found.model)
 
 
 def check_same(one, other):
@@ -94,8 +79,6 @@ def check_same(one, other):
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-KINDS = st.sampled_from(["any", "ties", "forbidden", "huge", "tiny", "strong", "zero"])
-MARGINS = st.sampled_from([0.0, 0.1, 1.0, 10.0, 200.0])
 SCALINGS = st.sampled_from(["margin", "slack"])
 
 

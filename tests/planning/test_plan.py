@@ -183,8 +183,9 @@ def test_too_little_memory_is_refused_with_the_table_that_does_not_fit():
 def test_a_graph_beyond_any_memory_is_refused():
     rng = np.random.default_rng(0)
     dense = [((i, j), rng.normal(size=(3, 3))) for i in range(60) for j in range(i)]
-    with pytest.raises(tt.BudgetError, match=r"too dense.*order \(order=\).*toulbar2"):
+    with pytest.raises(tt.BudgetError, match=r"too dense.*order \(order=\).*toulbar2") as refused:
         tt.plan(tt.Model([3] * 60, dense))
+    assert refused.value.too_wide
 
 
 @needs_proc

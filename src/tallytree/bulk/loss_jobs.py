@@ -210,7 +210,7 @@ class LossProblems:
     def hand_over(self, batch: Batch) -> None:
         """Add all problems to a batch; statistics and choices are left to the threads."""
         assert self.labels is not None
-        kept, meanwhile = self.tables.bytes_for(self.labels, self.lengths)
+        kept, meanwhile = self.tables.bytes_for(self.labels, self.lengths, self.asked.scaling)
         batch.held.add(kept + meanwhile)
         batch.held.check()
         keys = [model.key for model in self.models]

@@ -106,9 +106,9 @@ class TruthTables(CountingTables, ABC):
         made = native.Truths(self.compiled, kinds, labels, tables, factors, count, strategy, search.prices)
         return made, folded
 
-    def bytes_for(self, labels: Integers, lengths: Sequence[int]) -> tuple[int, int]:
+    def bytes_for(self, labels: Integers, lengths: Sequence[int], scaling: Scaling) -> tuple[int, int]:
         """Return the size of the losses of all tallies of some truths, and of what makes the largest."""
-        return self.losses.bytes_for(lengths, self.kinds(labels, lengths)[1])
+        return self.losses.bytes_for(lengths, self.kinds(labels, lengths)[1], scaling)
 
     def bytes_at_most(self, length: int) -> int:
         """Return the most memory that the losses of all tallies of one truth take while they are computed."""
@@ -220,11 +220,12 @@ class LossTables:
                 found[key] = known or self._made(labels[end - length : end], *key, scaling, margin)
         return [found[key] for key in keys]
 
-    def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
+    def bytes_for(self, lengths: Sequence[int], sizes: Sequence[int], scaling: Scaling) -> tuple[int, int]:
         """Return the size of the tables for several truths, and of what makes the largest of them."""
         keys = set(zip(sizes, map(_longest, lengths), strict=True))
         every = [prod(self._shape(*key)) for key in keys]
-        return 8 * sum(every), _MADE_BYTES * max(every, default=0)
+        each = 16 if scaling == "slack" else 8  # inverses of the losses as well
+        return each * sum(every), _MADE_BYTES * max(every, default=0)
 
     def bytes_at_most(self, length: int) -> int:
         """Return the most memory that the table of a truth of some length takes while it is made."""

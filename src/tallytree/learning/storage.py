@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from tallytree.learning.tree_features import TreeFeatures
 from tallytree.learning.tree_grammar import Binarisation, TreebankGrammar
 from tallytree.learning.tree_model import TreeModel
 from tallytree.learning.tree_svm import TreeSVM
+from tallytree.losses.base import LEAST_BETA, MOST_BETA
 
 _ESTIMATORS: dict[str, type[StructuredEstimator]] = {
     kind.__name__: kind for kind in (GraphCRF, GraphSVM, SequenceCRF, SequenceSVM, TreeCRF, TreeSVM)
@@ -139,7 +141,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, Any]) -> StructuredEstima
     kind = _ESTIMATORS.get(str(header.get("class")))
     if kind is None:
         raise ModelError(f"it contains an unknown estimator {header.get('class')!r}")
-    estimator = kind(**{name: _restored(value) for name, value in header["parameters"].items()})
+    estimator = kind(**_restored_all(header["parameters"]))
     for name, value in header["attributes"].items():
         if name not in ("labels_", *_FEATURES[kind.__name__], *_RESULTS):
             raise ModelError(f"it sets {name!r}, which is not a parameter of saved estimators")
@@ -193,4 +195,15 @@ def _restored(value: Any) -> Any:
     kind = _VALUES.get(str(value.get("class")))
     if kind is None:
         raise ModelError(f"the file has {value.get('class')!r}, which is not a loss or solver of tallytree")
-    return kind(**{key: _restored(one) for key, one in value["parameters"].items()})
+    return kind(**_restored_all(value["parameters"]))
+
+
+def _restored_all(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters by name; numbers that only release 0.1.0 accepted become what they meant there."""
+    found = {name: _restored(value) for name, value in parameters.items()}
+    passes, beta = found.get("max_passes"), found.get("beta")
+    if isinstance(passes, float) and isfinite(passes):
+        found["max_passes"] = max(ceil(passes), 0)
+    if isinstance(beta, (int, float)) and beta > 0:
+        found["beta"] = min(max(beta, LEAST_BETA), MOST_BETA)
+    return found

@@ -199,17 +199,18 @@ def check_positive(number: object, name: str) -> None:
         raise ModelError(f"{name} must be a positive number, got {number!r}")
 
 
-_LEAST, _MOST = 1e-6, 1e6
+LEAST_BETA, MOST_BETA = 1e-6, 1e6
 """The range of beta. Beyond it, F is precision or recall up to rounding, and its square may not be finite."""
 
 
 def checked_beta(beta: object, *, of_nodes: bool = False) -> float:
     """Return the weight of recall in an F-measure; raise an error if it is out of range."""
-    if is_number(beta) and not isinstance(beta, bool) and _LEAST <= beta <= _MOST:
+    if is_number(beta) and not isinstance(beta, bool) and LEAST_BETA <= beta <= MOST_BETA:
         return plain(beta)  # type: ignore[no-any-return]
     alone = "; for precision alone, use losses.Precision, for recall alone, losses.Recall"
     raise ModelError(
-        f"beta must be a number from {_LEAST:g} to {_MOST:g}, got {_brief(beta)}{alone if of_nodes else ''}"
+        f"beta must be a number from {LEAST_BETA:g} to {MOST_BETA:g}, got {_brief(beta)}"
+        f"{alone if of_nodes else ''}"
     )
 
 

@@ -18,8 +18,13 @@ _OTHERS = (
     "a branch-and-bound solver such as toulbar2 finds the best labelling, and approximate inference gives "
     "probabilities"
 )
-WIDE = f"Use a better elimination order (order=); for wide graphs, {_OTHERS}"
-"""Advice for graphs that are too wide."""
+
+
+def too_wide(what: str) -> BudgetError:
+    """Return the error for a graph that is too wide even without statistics, with advice."""
+    error = BudgetError(f"{what}. Use a better elimination order (order=); for wide graphs, {_OTHERS}")
+    error.too_wide = True
+    return error
 
 
 def advice(statistics: int) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import WIDE, advice, readable_bytes, readable_count, threads_for
+from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_wide
 from tallytree.planning.carried import Window, window_ends
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
@@ -109,9 +109,9 @@ class Plan:
             return native.Layout(self.skeleton, tables, *limits, mode, room, single, segments)
         except native.BudgetExceededError as error:
             if not self.skeleton.feasible:
-                raise BudgetError(
+                raise too_wide(
                     f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                    f"variables or more, which does not fit in any memory, even without statistics. {WIDE}"
+                    "variables or more, which does not fit in any memory, even without statistics"
                 ) from None
             need = native.estimate_memory(self.skeleton, tables, *limits, mode, room, single)
             raise self._too_large(error.bytes, *need) from None

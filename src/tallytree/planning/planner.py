@@ -7,7 +7,7 @@ from functools import partial
 
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
-from tallytree.planning.budget import WIDE, without_tallies
+from tallytree.planning.budget import too_wide, without_tallies
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.query import Query
@@ -63,10 +63,10 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
     try:
         return Plan(query.subject, query.carried, options, query.window)
     except BudgetError as error:
-        if not query.carried or WIDE in str(error):
+        if not query.carried or error.too_wide:
             raise
         if not _plain_fits(query.subject, options):
-            raise BudgetError(f"{error}. The graph is too wide even without statistics. {WIDE}") from None
+            raise too_wide(f"{error}. The graph is too wide even without statistics") from None
         raise BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}") from None
 
 
