@@ -39,7 +39,7 @@ def grown(rng, size, links):
 
 
 def least_fill(size, pairs):
-    """The order by definition: the variable with the fewest missing edges goes first, the first among equals."""
+    """The order by definition: the variable with the fewest missing edges goes first."""
     near = {v: set() for v in range(size)}
     for u, v in pairs:
         near[u].add(v)
@@ -68,7 +68,7 @@ def test_min_fill_is_what_its_definition_says(seed):
 
 @pytest.mark.parametrize("hubs", [2, 10, 55])
 def test_min_fill_orders_variables_around_hubs(hubs):
-    """Fill is estimated where many variables meet: the order is still complete, and hardly wider than needed."""
+    """Fill is estimated where many variables meet; the order is still complete, and not much wider."""
     rng = np.random.default_rng(hubs)
     pairs = [(int(h), v) for v in range(hubs, 400) for h in rng.choice(hubs, 2, replace=False)]
     model = tt.Model([2] * 400, [(pair, np.zeros((2, 2))) for pair in pairs])
