@@ -2,8 +2,9 @@
 
 A question is a pairwise model, linear rows over its indicators, a range for the score, and how many
 labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds, of
-the clock and of the processor, with model building and without imports. The formulations are those of ``../shared/limit/peers.py``; every further
-labelling is one more row that keeps away from those before it, and toulbar2 has its own diverse solutions.
+the clock and of the processor, with model building and without imports. The formulations are those of
+``../shared/limit/peers.py``; every further labelling is one more row that keeps away from those before it;
+toulbar2 has its own diverse solutions.
 """
 
 from __future__ import annotations
