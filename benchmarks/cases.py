@@ -35,7 +35,8 @@ class End:
 def make(case: str, m: int | None = None) -> End:
     """Make a case of instances.py; the right-hand side of B5 is what dp.solve fills in."""
     problem = yardstick("instances").make(case, m)
-    yardstick("dp").solve(problem)
+    if case == "B5":
+        yardstick("dp").solve(problem)
     return CASES[case](problem)
 
 

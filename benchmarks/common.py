@@ -41,9 +41,15 @@ def interleaved(
     return best
 
 
-def best_time(run: Callable[[], object], *, rounds: int = 9, budget: float = 1.0) -> float:
+def best_time(
+    run: Callable[[], object],
+    *,
+    rounds: int = 9,
+    budget: float = 1.0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Return the best time of one contender in seconds."""
-    return interleaved({"": run}, rounds=rounds, budget=budget)[""]
+    return interleaved({"": run}, rounds=rounds, budget=budget, clock=clock)[""]
 
 
 def _once(run: Callable[[], object], clock: Callable[[], float]) -> float:

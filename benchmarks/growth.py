@@ -19,11 +19,11 @@ from peers import NAMES
 import tallytree as tt
 
 SIZES: dict[str, tuple[str, tuple[int, ...]]] = {
-    "binary chain, a count fixed": ("B1", (40, 200, 1000, 5000)),
-    "chain, N = 5, F1, margin scaling": ("B2", (40, 100, 400)),
-    "chain, N = 45, Hamming loss, slack scaling": ("B3", (5, 40, 200)),
+    "binary chain, a count fixed": ("B1", (40, 200, 1000, 5000, 50_000)),
+    "chain, N = 5, F1, margin scaling": ("B2", (40, 100, 400, 1000)),
+    "chain, N = 45, Hamming loss, slack scaling": ("B3", (5, 40, 200, 1000)),
     "random tree, N = 3, two counts fixed": ("B4", (40, 100, 300)),
-    "binary grid 6 x M, a count fixed": ("B5", (10, 40, 160)),
+    "binary grid 6 x M, a count fixed": ("B5", (10, 40, 160, 640)),
 }
 
 

@@ -1,9 +1,10 @@
 """Answer a question with a general-purpose solver: ``python peer_questions.py SOLVER QUESTION.json TIMEOUT``.
 
 A question is a pairwise model, linear rows over its indicators, a range for the score, and how many
-labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds with
-model building and without imports. The formulations are those of ``../shared/limit/peers.py``; every further
-labelling is one more row that keeps away from those before it, and toulbar2 has its own diverse solutions.
+labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds, of
+the clock and of the processor, with model building and without imports. The formulations are those of
+``../shared/limit/peers.py``; every further labelling is one more row that keeps away from those before it;
+toulbar2 has its own diverse solutions.
 """
 
 from __future__ import annotations
@@ -272,13 +273,14 @@ IMPORTS = {
 def answer(solver: str, question: dict[str, Any], timeout: float) -> dict[str, Any]:
     for module in IMPORTS[solver]:
         __import__(module)
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     if solver == "toulbar2" and question["distance"] > 1:
         found, proven = toulbar2_diverse(question, timeout)
-        return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
-    in_turn = slack if question["slack"] else in_order
-    found, proven = in_turn(solver, question, start + timeout)
-    return {"found": found, "proven": proven, "seconds": time.perf_counter() - start}
+    else:
+        in_turn = slack if question["slack"] else in_order
+        found, proven = in_turn(solver, question, start + timeout)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - used
+    return {"found": found, "proven": proven, "seconds": seconds, "cpu": cpu}
 
 
 def in_order(solver: str, question: dict[str, Any], end: float) -> tuple[list[list[int]], bool]:

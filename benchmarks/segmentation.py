@@ -2,18 +2,20 @@
 
 About 230 binary variables, width 18. The plan with the constraint is shown beside the one without it: tallies
 that can no longer end at the count are never computed. Both keep to one memory limit. By default, `solve`
-tries bounds before it computes such tables.
+tries bounds before it computes such tables. Times are of the processor, so that other work matters little.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import peer_times
+import phases
 import questions
 from common import ROOT, Row, best_time, show
 
@@ -22,7 +24,7 @@ import tallytree as tt
 FOLDER = Path(os.environ.get("TALLYTREE_UAI", ROOT.parent / "shared" / "data" / "uai"))
 NAMES = ("Segmentation_11", "Segmentation_12")
 LIMIT = 2.0 * 2**30
-POSITIVES = (5, 20, 60, 114)
+POSITIVES = (5, 20, 60, 105, 114, 120)
 MIB = 2**20
 
 
@@ -58,7 +60,11 @@ def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
     def in_full() -> tt.Solution:
         return tt.solve(model, where=ones == positives, memory_limit=LIMIT, strategy="full")
 
-    best = partial(best_time, rounds=1 if quick else 3, budget=1.0)
+    def cold() -> object:
+        phases.forget()
+        return asked.ask()
+
+    best = partial(best_time, rounds=1 if quick else 3, budget=1.0, clock=time.process_time)
     result: Row = {
         "instance": name.replace("Segmentation_", "S"),
         "positives": positives,
@@ -68,11 +74,13 @@ def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
         "operations": pruned.operations / everything.operations,
         "score": found.score,
         "full tables ms": best(in_full) * 1e3,
+        "cold ms": best(cold) * 1e3,
         "solve ms": best(asked.ask) * 1e3,
     }
     if "highs" in peer_times.available():
-        outcome = questions.outcome_of(questions.peer("highs", asked, 60.0), [found], 60.0)
-        result["HiGHS ms"] = outcome * 1e3 if isinstance(outcome, float) else outcome
+        record = questions.peer("highs", asked, 60.0)
+        outcome = questions.outcome_of(record, [found], 60.0)
+        result["HiGHS ms"] = record["cpu"] * 1e3 if isinstance(outcome, float) else outcome
     return result
 
 

@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from memory import little
 from strategies import problems
 
 import tallytree as tt
 from tallytree.testing import check_profile, factors_of, random_model
+from tallytree.values import Repeated, each
 
 
 def chain(size=200, states=5):
@@ -268,3 +270,23 @@ def test_plans_and_distributions_pickle_without_tables():
     assert other.counts == one.counts
     np.testing.assert_array_equal(other.marginals()[7], one.marginals()[7])
     np.testing.assert_array_equal(other.sample(5, rng=1), one.sample(5, rng=1))
+
+
+@given(st.lists(st.integers(0, 4), max_size=30), st.lists(st.integers(0, 3), min_size=30, max_size=30))
+def test_repeated_values_are_the_values(first, second):
+    """Every position has its object, and each combination is computed once."""
+    ones, others = [np.array([k]) for k in range(5)], [np.array([10 * k]) for k in range(4)]
+    left = [ones[k] for k in first]
+    right = [others[k] for k in second[: len(first)]]
+    repeated, with_others = Repeated.of(left), Repeated.of(right)
+    assert all(a is b for a, b in zip(repeated, left, strict=True))
+    assert len(repeated.distinct) == len(set(first)) and Repeated.of(repeated) is repeated
+    calls = []
+    sums = each(lambda a, b: calls.append((int(a[0]), int(b[0]))) or int(a[0] + b[0]), repeated, with_others)
+    assert list(sums) == [int(a[0] + b[0]) for a, b in zip(left, right, strict=True)]
+    assert len(set(calls)) == len(calls)
+    assert list(sums.values(int)) == list(sums) and list(sums[1:]) == list(sums)[1:]
+    places = np.concatenate([np.empty(0, dtype=np.int64), *(at for _, at in repeated.places)])
+    assert sorted(places.tolist()) == list(range(len(first)))
+    assert all(left[place] is value for value, at in repeated.places for place in at.tolist())
+    assert [int(at[0]) for _, at in repeated.places] == sorted(int(at[0]) for _, at in repeated.places)

@@ -34,6 +34,11 @@ void bind_enums(nb::module_ &m) {
         .value("SWEEP", OrderMethod::Sweep)
         .value("MIN_TALLY", OrderMethod::MinTally);
 
+    nb::enum_<Purpose>(m, "Purpose", nb::is_arithmetic())
+        .value("TABLES", Purpose::Tables)
+        .value("PASSES", Purpose::Passes)
+        .value("DRAFT", Purpose::Draft);
+
     nb::enum_<Verb>(m, "Verb", nb::is_arithmetic())
         .value("UNIT", Verb::Unit)
         .value("JOIN", Verb::Join)

@@ -24,7 +24,8 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
 }
 
 PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
-                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft, Index expected_steps) {
+                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, Purpose purpose,
+                         Index expected_steps) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
     check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
@@ -37,7 +38,7 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
                                                       as_span(statistic_of), as_span(caps), as_span(scales),
-                                                      as_span(order), draft, expected_steps))};
+                                                      as_span(order), purpose, expected_steps))};
 }
 
 // In as many segments as are quick, or in so many; in one, but for those that the limit needs.
@@ -143,13 +144,13 @@ void bind_skeletons(nb::module_ &m) {
         .def(
             "__init__",
             [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, bool draft,
-               Index expected_steps) {
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order,
+               Purpose purpose, Index expected_steps) {
                 new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order,
-                                                    draft, expected_steps));
+                                                    purpose, expected_steps));
             },
             "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "draft"_a = false,
+            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "purpose"_a = Purpose::Tables,
             "expected_steps"_a = 0)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
@@ -167,6 +168,7 @@ void bind_skeletons(nb::module_ &m) {
         .def_prop_ro("width", [](const PySkeleton &s) { return s.skeleton->width; })
         .def_prop_ro("degree", [](const PySkeleton &s) { return s.skeleton->degree; })
         .def_prop_ro("cost", [](const PySkeleton &s) { return s.skeleton->cost; })
+        .def_prop_ro("pass_operations", [](const PySkeleton &s) { return s.skeleton->pass_operations; })
         .def_prop_ro("feasible", [](const PySkeleton &s) { return s.skeleton->feasible; });
 }
 

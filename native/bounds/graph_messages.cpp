@@ -164,6 +164,7 @@ void GraphMessages::eliminate(Index t) {
     if (step.kept_states == 1) return eliminate_fresh(t);
 
     const auto loops = tables_->kept(t);
+    if (is_long(loops)) return eliminate_rows(t);
     if (is_choppy(loops, step.kept_states)) return eliminate_listed(t);
     const Loop inner = loops.empty() ? Loop{1, 0, 0, 0, 0} : loops.back();
     const double *a = values_ + begin_[step.a];
@@ -239,6 +240,8 @@ void GraphMessages::join(Index t) {
     const auto loops = tables_->kept(t);
     if (is_aligned(loops)) {
         for (Index k = 0; k < step.kept_states; k++) out[k] = a[k] + b[k];
+    } else if (is_long(loops)) {
+        join_rows(t);
     } else if (is_choppy(loops, step.kept_states)) {
         join_listed(t);
     } else {

@@ -75,6 +75,9 @@ class GraphMessages : public TiedMessages {
     void eliminate_fresh(Index t);
     void join(Index t);
     static bool is_choppy(std::span<const Loop> loops, Index states);
+    static bool is_long(std::span<const Loop> loops);
+    void eliminate_rows(Index t);
+    void join_rows(Index t);
     void eliminate_listed(Index t);
     void join_listed(Index t);
     std::span<const Loop> list_places(std::span<const Loop> loops);

@@ -12,13 +12,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <queue>
-#include <tuple>
+
+#include "plan/elimination_queue.h"
+#include "plan/fill_counts.h"
 
 namespace tallytree {
 namespace {
-
-using Adjacency = std::vector<std::vector<std::int32_t>>;
 
 Adjacency interaction_graph(Index variables, std::span<const ScopeBlock> scopes) {
     Adjacency graph(variables);
@@ -44,29 +43,16 @@ void connect(Adjacency &graph, std::int32_t u, std::int32_t v) {
     if (at == n.end() || *at != v) n.insert(at, v);
 }
 
-// A hub is last anyway: from this degree on, its fill is taken to be the most it can be.
-constexpr std::size_t kHub = 48;
-
-Index fill_in(const Adjacency &graph, std::int32_t v) {
-    const auto &n = graph[v];
-    const auto size = static_cast<Index>(n.size());
-    if (n.size() > kHub) return size * (size - 1) / 2;
-    Index missing = 0;
-    for (std::size_t i = 0; i < n.size(); i++)
-        for (std::size_t j = i + 1; j < n.size(); j++) missing += !adjacent(graph, n[i], n[j]);
-    return missing;
-}
-
 class Greedy {
   public:
     Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
            const Poll &poll)
         : graph_(std::move(graph)),
+          fills_(method == OrderMethod::MinFill ? graph_.size() : 0),
           method_(method),
           random_(seed),
           meter_(poll),
-          version_(cardinalities.size(), 0),
-          gone_(cardinalities.size(), false),
+          queue_(cardinalities.size()),
           received_(cardinalities.size()),
           below_(cardinalities.size(), 0) {
         for (auto n : cardinalities) bits_.push_back(std::llround(std::log2(std::max(n, 1)) * 1e6));
@@ -77,34 +63,22 @@ class Greedy {
 
     std::vector<std::int32_t> run() {
         const auto count = static_cast<std::int32_t>(graph_.size());
+        if (method_ == OrderMethod::MinFill) fills_.begin(graph_, meter_);
         for (std::int32_t v = 0; v < count; v++) push(v);
         std::vector<std::int32_t> order;
         order.reserve(count);
         while (!queue_.empty()) {
-            const Entry top = queue_.top();
-            queue_.pop();
-            if (gone_[top.variable] || top.version != version_[top.variable]) continue;
-            eliminate(top.variable);
-            order.push_back(top.variable);
+            order.push_back(queue_.pop());
+            eliminate(order.back());
         }
         return order;
     }
 
   private:
-    struct Entry {
-        Index price, second;
-        std::uint64_t tie;
-        std::int32_t variable;
-        std::int32_t version;
-        bool operator<(const Entry &o) const {  // std::priority_queue keeps the largest on top
-            return std::tie(o.price, o.second, o.tie, o.variable) < std::tie(price, second, tie, variable);
-        }
-    };
-
     Index price(std::int32_t v) const {
         switch (method_) {
             case OrderMethod::MinFill:
-                return fill_in(graph_, v);
+                return fills_[v];
             case OrderMethod::MinDegree:
                 return static_cast<Index>(graph_[v].size());
             default:
@@ -120,43 +94,38 @@ class Greedy {
         return z ^ (z >> 31);
     }
 
-    void push(std::int32_t v) { queue_.push({price(v), below_[v], tie_breaker(), v, ++version_[v]}); }
+    void push(std::int32_t v) { queue_.place(v, {price(v), below_[v], tie_breaker()}); }
 
     void eliminate(std::int32_t v) {
-        const auto neighbours = graph_[v];
-        gone_[v] = true;
+        const auto neighbours = std::move(graph_[v]);
+        const bool counts_fill = method_ == OrderMethod::MinFill;
         if (method_ == OrderMethod::MinTally) send(v, neighbours);
         for (auto u : neighbours) {
             auto &n = graph_[u];
+            if (counts_fill) fills_.leave(graph_, u, neighbours);
             n.erase(std::lower_bound(n.begin(), n.end(), v));
             weight_[u] -= bits_[v];
             meter_.spend(static_cast<double>(n.size()) / 16 + 10);
         }
         for (std::size_t i = 0; i < neighbours.size(); i++)
             for (std::size_t j = i + 1; j < neighbours.size(); j++) join(neighbours[i], neighbours[j]);
-        for (auto u : touched_by(neighbours)) push(u);
-        graph_[v].clear();
+        // fill also changes one step further out
+        const auto changed = counts_fill ? fills_.update(graph_, neighbours) : neighbours;
+        for (auto u : changed) push(u);
+        meter_.spend(static_cast<double>(changed.size()) * 20);
     }
 
     void join(std::int32_t u, std::int32_t v) {
         meter_.spend(20);
         if (adjacent(graph_, u, v)) return;
+        if (method_ == OrderMethod::MinFill) {
+            fills_.connect(graph_, u, v);
+            meter_.spend(static_cast<double>(std::min(graph_[u].size(), graph_[v].size())));
+        }
         connect(graph_, u, v);
         connect(graph_, v, u);
         weight_[u] += bits_[v];
         weight_[v] += bits_[u];
-    }
-
-    // The variables whose price may have changed; fill also changes one step further out.
-    std::vector<std::int32_t> touched_by(const std::vector<std::int32_t> &neighbours) {
-        std::vector<std::int32_t> touched(neighbours);
-        if (method_ == OrderMethod::MinFill)
-            for (auto u : neighbours)
-                if (graph_[u].size() <= kHub) touched.insert(touched.end(), graph_[u].begin(), graph_[u].end());
-        std::sort(touched.begin(), touched.end());
-        touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-        meter_.spend(static_cast<double>(touched.size()) * 100);
-        return touched;
     }
 
     // The message of v to its neighbours covers all that the messages it received do, which are used up.
@@ -180,16 +149,15 @@ class Greedy {
     };
 
     Adjacency graph_;
+    FillCounts fills_;
     OrderMethod method_;
     std::uint64_t random_;
     Meter meter_;
+    EliminationQueue queue_;
     std::vector<Index> bits_, weight_;  // logarithms of cardinalities, in millionths: sums are exact
-    std::vector<std::int32_t> version_;
-    std::vector<bool> gone_;
     std::vector<std::vector<std::int32_t>> received_;
     std::vector<Index> below_;  // per variable: what the messages it holds cover
     std::vector<Message> messages_;
-    std::priority_queue<Entry> queue_;
 };
 
 // Breadth first from `start` over what `seen` has left; neighbours by degree.

@@ -25,8 +25,13 @@ class Builder {
   public:
     Builder(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
             std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of, std::span<const Index> caps,
-            std::span<const Index> scales, std::span<const std::int32_t> order, bool draft)
-        : scores_(scores), shifts_(shifts), statistic_of_(statistic_of), draft_(draft), costs_(caps, scales) {
+            std::span<const Index> scales, std::span<const std::int32_t> order, Purpose purpose)
+        : scores_(scores),
+          shifts_(shifts),
+          statistic_of_(statistic_of),
+          draft_(purpose == Purpose::Draft),
+          plain_(caps.empty() || purpose == Purpose::Passes),
+          costs_(caps, scales) {
         s_.cardinalities.assign(cardinalities.begin(), cardinalities.end());
         s_.order.assign(order.begin(), order.end());
         s_.caps.assign(caps.begin(), caps.end());
@@ -181,6 +186,7 @@ class Builder {
         if (s_.feasible)
             for (auto v : scope) step.kept_states *= s_.cardinalities[v];
         s_.cost += costs_.join(a, b, count_states(scope));
+        s_.pass_operations += count_states(scope);
         const std::int32_t inputs[] = {a, b};
         costs_.add_table(inputs);
         return push(step, scope, loops, {}, {});
@@ -222,7 +228,7 @@ class Builder {
         add_fresh(shifts_, shifts);
         for (auto v : s_.scopes[a])
             if (v != variable) kept.push_back(v);
-        if (s_.statistics == 0) passive_last(kept, scores, shifts);
+        if (plain_) passive_last(kept, scores, shifts);
         const auto late = fresh.size() == 1 ? take_along(fresh.front(), scores) : -1;
         push_eliminate(variable, a, kept, fresh, scores, shifts, late);
     }
@@ -236,7 +242,7 @@ class Builder {
         return static_cast<std::int32_t>(scores.size()) - 1;
     }
 
-    // Plain MAP runs along the last variables of a table, those that the step's factors do not mention: they
+    // A plain pass runs along the last variables of a table, those that the step's factors do not mention: they
     // come last, and among them those that go last.
     void passive_last(Scope &kept, std::span<const FactorRef> scores, std::span<const FactorRef> shifts) {
         const auto active = ++stamp_;
@@ -263,6 +269,7 @@ class Builder {
         s_.width = std::max(s_.width, static_cast<Index>(whole.size()) - 1);
         if (!s_.feasible) return;
         s_.cost += costs_.eliminate(a, count_states(whole), count_states(scope));
+        s_.pass_operations += count_states(whole);
         const std::int32_t inputs[] = {a};
         costs_.add_table(inputs);
         for (auto ref : shifts) costs_.add_scope(statistic_of_[ref.block]);
@@ -325,7 +332,7 @@ class Builder {
 
     std::span<const ScopeBlock> scores_, shifts_;
     std::span<const std::int32_t> statistic_of_;
-    bool draft_;
+    bool draft_, plain_;
     Skeleton s_;
     std::vector<std::int32_t> position_;
     std::vector<std::int32_t> mark_;
@@ -341,8 +348,8 @@ class Builder {
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
                         std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
-                        bool draft, Index expected_steps) {
-    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order, draft).build(expected_steps);
+                        Purpose purpose, Index expected_steps) {
+    return Builder(cardinalities, scores, shifts, statistic_of, caps, scales, order, purpose).build(expected_steps);
 }
 
 }  // namespace tallytree

@@ -66,6 +66,10 @@ struct Step {
     std::int32_t together = 1;          // steps from this one on that are done at once: spans of one width
 };
 
+// What a program is for: tables with tallies; plain passes, whose tables are laid out so that steps run along rows of
+// states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept.
+enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2 };
+
 struct ChartShape;
 
 struct Skeleton {
@@ -87,12 +91,13 @@ struct Skeleton {
     std::vector<FactorRef> constant_scores, constant_shifts;  // empty scopes
     std::vector<std::int32_t> consumer;                       // the step that uses each table; -1 for the last
 
-    Index width = 0;       // τ: variables in the largest step, less one
-    Index degree = 0;      // ν: messages that meet at one variable, and one out
-    double cost = 0;       // by the cost model, with unit statistics
-    bool feasible = true;  // false: some table is beyond counting
-    Index bytes = 0;       // of all these lists
-    Index step_count = 0;  // a draft has this many, and none of them
+    Index width = 0;             // τ: variables in the largest step, less one
+    Index degree = 0;            // ν: messages that meet at one variable, and one out
+    double cost = 0;             // by the cost model, with unit statistics
+    double pass_operations = 0;  // of a plain pass, without tallies
+    bool feasible = true;        // false: some table is beyond counting
+    Index bytes = 0;             // of all these lists
+    Index step_count = 0;        // a draft has this many, and none of them
 
     std::shared_ptr<const ChartShape> chart;  // what a chart has besides
 };
@@ -106,11 +111,10 @@ void make_room(Skeleton &skeleton, Index steps);
 double least_plan_bytes(Index variables, Index factors, Index others);
 
 // `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
-// of `shifts` belongs to. There is room for `expected_steps`; a program may have more. A draft says what the program
-// costs, and has no steps: large models have several of them drawn up, and one is kept.
+// of `shifts` belongs to. There is room for `expected_steps`; a program may have more.
 Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
                         std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
-                        bool draft = false, Index expected_steps = 0);
+                        Purpose purpose = Purpose::Tables, Index expected_steps = 0);
 
 }  // namespace tallytree

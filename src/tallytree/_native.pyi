@@ -31,6 +31,11 @@ class TallyMode(enum.IntEnum):
     ROWS = 1
     CELLS = 2
 
+class Purpose(enum.IntEnum):
+    TABLES = ...
+    PASSES = ...
+    DRAFT = ...
+
 class OrderMethod(enum.IntEnum):
     MIN_FILL = 0
     MIN_DEGREE = 1
@@ -62,7 +67,7 @@ class Skeleton:
         caps: NDArray[np.int64],
         scales: NDArray[np.int64],
         order: NDArray[np.int32],
-        draft: bool = False,
+        purpose: Purpose = ...,
         expected_steps: int = 0,
     ) -> None: ...
     @property
@@ -90,6 +95,8 @@ class Skeleton:
     def degree(self) -> int: ...
     @property
     def cost(self) -> float: ...
+    @property
+    def pass_operations(self) -> float: ...
     @property
     def feasible(self) -> bool: ...
 

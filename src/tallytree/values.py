@@ -1,10 +1,10 @@
-"""Shared by all value classes: immutability, read-only arrays, and digests of content."""
+"""Shared by all value classes: immutability, read-only arrays, digests of content, repeated values."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,27 +111,69 @@ def digest(array: NDArray[Any]) -> bytes:
     return content.digest()
 
 
-class Once(Generic[T]):
-    """Call a function once for each combination of arguments, compared by identity; numbers by value.
+class Repeated(Sequence[T]):
+    """A long sequence of a few objects: each of them once, and the number of the one at each position.
 
-    Long chains repeat a few tables at thousands of positions. The result for each is computed once and
-    shared.
+    Long chains repeat a few tables at thousands of positions. What follows from a table is computed once.
 
     Examples
     --------
-    >>> double = Once(lambda array: 2 * array)
-    >>> table = np.arange(3)
-    >>> double(table) is double(table), double(table) is double(table.copy())
-    (True, False)
+    >>> one, two = np.arange(3), np.arange(2)
+    >>> tables = Repeated.of([one, two, one, one])
+    >>> tables.numbers, len(tables.distinct), tables[2] is one
+    (array([0, 1, 0, 0]), 2, True)
+    >>> sums = each(lambda a, b: a.sum() + b.sum(), tables[1:], tables[:-1])
+    >>> list(map(int, sums)), len(sums.distinct)
+    ([4, 4, 6], 3)
     """
 
-    def __init__(self, function: Callable[..., T]) -> None:
-        self._function = function
-        self._known: dict[tuple[int, ...], tuple[T, tuple[Any, ...]]] = {}
+    def __init__(self, distinct: Sequence[T], numbers: NDArray[np.int64]) -> None:
+        self.distinct, self.numbers = distinct, numbers
 
-    def __call__(self, *arguments: Any) -> T:
-        """Return the result for these arguments, which are kept alive with it."""
-        key = tuple([one if isinstance(one, int) else id(one) for one in arguments])
-        if key not in self._known:
-            self._known[key] = self._function(*arguments), arguments
-        return self._known[key][0]
+    @classmethod
+    def of(cls, values: Sequence[T]) -> Repeated[T]:
+        """Return a sequence in this form; objects are compared by identity."""
+        if isinstance(values, Repeated):
+            return values
+        known: dict[int, int] = {}
+        numbers = np.array([known.setdefault(id(value), len(known)) for value in values], dtype=np.int64)
+        _, first = np.unique(numbers, return_index=True)
+        return cls([values[place] for place in first.tolist()], numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Repeated[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Repeated[T]:
+        """Return the object at a position, or those of a slice."""
+        if isinstance(place, slice):
+            return Repeated(self.distinct, self.numbers[place])
+        return self.distinct[int(self.numbers[place])]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.distinct.__getitem__, self.numbers.tolist())
+
+    def values(self, function: Callable[[T], int]) -> NDArray[np.int64]:
+        """Return an integer for each position."""
+        return np.array([function(one) for one in self.distinct], dtype=np.int64)[self.numbers]
+
+    @property
+    def places(self) -> list[tuple[T, NDArray[np.int64]]]:
+        """Each object with its positions, in order of appearance."""
+        order = np.argsort(self.numbers, kind="stable")
+        _, first = np.unique(self.numbers[order], return_index=True)
+        groups = np.split(order, first[1:]) if len(order) else []
+        return [(self[int(group[0])], group) for group in sorted(groups, key=lambda group: int(group[0]))]
+
+
+def each(function: Callable[..., T], *sequences: Repeated[Any]) -> Repeated[T]:
+    """Call a function once for each combination of objects that occurs at a position."""
+    codes = sequences[0].numbers
+    for other in sequences[1:]:  # renumbered, so that codes stay small
+        codes = np.unique(codes, return_inverse=True)[1] * len(other.distinct) + other.numbers
+    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+    found = [function(*(one[place] for one in sequences)) for place in first.tolist()]
+    return Repeated(found, numbers.reshape(-1))

@@ -1,11 +1,16 @@
 """Programs are created once for each order, and shared."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.planning import orders, planner
 from tallytree.planning.recent import Recent
+from tallytree.planning.search_price import program_for
 
 
 @pytest.mark.parametrize("variables", [5, 900])
@@ -23,3 +28,84 @@ def test_no_program_is_made_twice(monkeypatch, variables):
     model = tt.Model.chain(np.zeros((variables, 2)), np.eye(2))
     assert tt.solve(model, where=tt.count(model, state=1) == 2).tally == (2,)
     assert made and len(set(made)) == len(made)
+
+
+def grown(rng, size, links):
+    """A random graph of binary variables, connected along a path."""
+    pairs = {tuple(sorted(p)) for p in rng.integers(0, size, (links, 2)).tolist() if p[0] != p[1]}
+    pairs |= {(v, v + 1) for v in range(size - 1)}
+    unary = [((v,), rng.standard_normal(2)) for v in range(size)]
+    return tt.Model([2] * size, [*unary, *((p, 0.3 * rng.standard_normal((2, 2))) for p in sorted(pairs))])
+
+
+def least_fill(size, pairs):
+    """The order by definition: the variable with the fewest missing edges goes first."""
+    near = {v: set() for v in range(size)}
+    for u, v in pairs:
+        near[u].add(v)
+        near[v].add(u)
+    order = []
+    while near:
+        missing = {v: sum(b not in near[a] for a, b in combinations(sorted(n), 2)) for v, n in near.items()}
+        gone = min(missing, key=lambda v: (missing[v], v))
+        neighbours = near.pop(gone)
+        for u in neighbours:
+            near[u] = (near[u] | neighbours) - {u, gone}
+        order.append(gone)
+    return order
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_min_fill_is_what_its_definition_says(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 45))
+    model = grown(rng, size, int(rng.integers(0, 3 * size)))
+    pairs = [scope for block in model.blocks if block.arity == 2 for scope in block.scopes.tolist()]
+    found = orders._Search(model, [], (), None).order("min-fill")
+    assert found.tolist() == least_fill(size, pairs)
+
+
+@pytest.mark.parametrize("hubs", [2, 10, 55])
+def test_min_fill_orders_variables_around_hubs(hubs):
+    """Fill is estimated where many variables meet; the order is still complete, and not much wider."""
+    rng = np.random.default_rng(hubs)
+    pairs = [(int(h), v) for v in range(hubs, 400) for h in rng.choice(hubs, 2, replace=False)]
+    model = tt.Model([2] * 400, [(pair, np.zeros((2, 2))) for pair in pairs])
+    search = orders._Search(model, [], (), None)
+    for seed in range(3):
+        order = search.order("min-fill", seed).tolist()
+        assert sorted(order) == list(range(400))
+        program = search.program(np.array(order, dtype=np.int32))
+        assert not program.feasible or program.width <= hubs + 1
+
+
+def test_a_question_by_bounds_takes_few_orders_and_its_table_many(monkeypatch):
+    """Orders are tried as long as they are cheap compared with what is asked."""
+    monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=64e6))
+    tried, order = [], orders._Search.order
+    monkeypatch.setattr(orders._Search, "order", lambda *asked: tried.append(asked[1:]) or order(*asked))
+    model = grown(np.random.default_rng(0), 80, 60)
+    ones = tt.count(model, state=1)
+    by_bounds = program_for(model, [ones], None)
+    few = len(tried)
+    table = orders.skeleton(model, [ones])
+    assert few <= 10 < len(tried) - few
+    assert table.cost <= by_bounds.cost and by_bounds.pass_operations <= 3 * table.pass_operations
+    before = len(tried)
+    assert program_for(model, [ones], None) is by_bounds and orders.skeleton(model, [ones]) is table
+    assert len(tried) == before
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25)
+def test_passes_over_rows_of_states_give_what_tables_do(seed):
+    """Programs for passes have other layouts than those for tables, and longer rows."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(14, 24))
+    model = grown(rng, size, int(rng.integers(size, 2 * size)))
+    ones = tt.count(model, state=1)
+    for where in (ones == int(rng.integers(0, size)), ones >= size // 2):
+        found = tt.solve(model, where=where, strategy="bounds")
+        assert found.score == pytest.approx(tt.solve(model, where=where, strategy="full").score, abs=1e-9)
+        assert model.score(found.assignment) == pytest.approx(found.score, abs=1e-9)

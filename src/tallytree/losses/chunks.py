@@ -26,6 +26,7 @@ from tallytree.transducers.encodings import transduced
 from tallytree.transducers.machine import Machine, Move, State
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
 from tallytree.trees import Tree
+from tallytree.values import Repeated, each
 
 
 class Chunk(NamedTuple):
@@ -46,19 +47,21 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
     """
     if isinstance(labels, str):
         raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
-    found: list[Chunk] = []
+    tags = {label: tag_of(label, scheme, outside) for label in set(labels)}
+    starts: list[tuple[str, int]] = []
+    ends: list[int] = []
     open_ended = False  # whether the last chunk may continue
-    for position, label in enumerate(labels):
-        tag, kind = tag_of(label, scheme, outside)
+    for position, (tag, kind) in enumerate(map(tags.__getitem__, labels)):
         if kind is None:
             open_ended = False
             continue
-        if open_ended and found[-1].type == kind and tag in ("I", "E"):
-            found[-1] = found[-1]._replace(last=position)
+        if open_ended and starts[-1][0] == kind and tag in ("I", "E"):
+            ends[-1] = position
         else:
-            found.append(Chunk(kind, position, position))
+            starts.append((kind, position))
+            ends.append(position)
         open_ended = tag in ("B", "I")
-    return found
+    return [Chunk(*start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -199,11 +202,22 @@ class ChunkMatches(Machine):
         if len(set(alphabets)) != 1:
             return unrolled(self, alphabets)
         tags = tuple(tag_of(label, self.scheme, self.outside) for label in alphabets[0])
-        layers = [moves_at(tags, self.at(position)) for position in range(len(alphabets))]
+        layers = each(lambda position: moves_at(tags, self.at(position)), self._alike(len(alphabets)))
         accepting = np.ones(2 * len(tags) + 1, dtype=np.bool_)
         stops = np.zeros((2 * len(tags) + 1, 2), dtype=np.int64)
         stops[1 : 2 * len(tags) : 2, 0] = 1
         return trimmed(layers, 2 * len(tags), accepting, stops)
+
+    def _alike(self, length: int) -> Repeated[int]:
+        """Return for each position the first one with the same place."""
+        kinds = {kind: number for number, kind in enumerate(dict.fromkeys(self._begins.values()), start=1)}
+        codes = np.zeros(length, dtype=np.int64)
+        begins = {place: 4 * kinds[kind] for place, kind in self._begins.items() if place < length}
+        codes[list(begins)] = list(begins.values())
+        for places, code in ((self._ended, 2), (self.sentences, 1)):
+            codes[[place for place in places if place < length]] += code
+        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        return Repeated(first.tolist(), numbers.reshape(-1))
 
 
 def _split(state: State) -> tuple[Tag, bool]:

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.values import Frozen, counted, digest, owned, read_only, set_once
+from tallytree.values import Frozen, Repeated, counted, digest, owned, read_only, set_once
 
 LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
@@ -125,27 +125,36 @@ def stacked(tables: Iterable[tuple[Sequence[int], NDArray[Any]]]) -> tuple[Block
 
     Tables that occur many times as the same object are shared.
     """
-    groups: dict[tuple[int, ...], tuple[list[Sequence[int]], list[NDArray[Any]]]] = {}
-    for scope, table in tables:
-        scopes, same = groups.setdefault(table.shape, ([], []))
-        scopes.append(scope)
-        same.append(table)
+    pairs = list(tables)
+    most = max((len(scope) for scope, _ in pairs), default=0)
+    scopes = [(*(0,) * (most - len(scope)), *scope) for scope, _ in pairs]
+    aligned = np.array(scopes, dtype=np.int32).reshape(len(pairs), most)
+    return grouped(aligned, Repeated.of([table for _, table in pairs]))
+
+
+def grouped(scopes: NDArray[np.int32], tables: Repeated[NDArray[Any]]) -> tuple[Block, ...]:
+    """Group valid tables by shape; a table with n axes is over the last n variables in its row of scopes."""
+    groups: dict[tuple[int, ...], list[tuple[NDArray[Any], NDArray[np.int64]]]] = {}
+    for table, places in tables.places:
+        groups.setdefault(table.shape, []).append((table, places))
     return tuple(
         block
-        for shape, (scopes, same) in groups.items()
-        for block in _blocks(np.array(scopes, dtype=np.int32).reshape(len(scopes), len(shape)), same)
+        for shape, same in groups.items()
+        for block in _blocks(scopes[:, scopes.shape[1] - len(shape) :], same)
     )
 
 
-def _blocks(scopes: NDArray[np.int32], tables: Sequence[NDArray[Any]]) -> list[Block]:
+def _blocks(
+    scopes: NDArray[np.int32], tables: Sequence[tuple[NDArray[Any], NDArray[np.int64]]]
+) -> list[Block]:
     """Return a block with one table per scope, or one block per table if there are few tables."""
-    distinct = {id(table): table for table in tables}
-    if len(distinct) * _SHARED > len(tables):
-        every = np.stack(tables) if len(tables) > 1 else np.ascontiguousarray(tables[0])[np.newaxis]
-        return [Block(read_only(scopes), read_only(every))]
-    numbers = {one: number for number, one in enumerate(distinct)}
-    which = np.array([numbers[id(table)] for table in tables])
+    used = np.concatenate([places for _, places in tables])
+    if len(tables) * _SHARED > len(used):
+        order = np.argsort(used)
+        which = np.repeat(np.arange(len(tables)), [len(places) for _, places in tables])[order]
+        every = np.stack([table for table, _ in tables])[which]
+        return [Block(read_only(scopes[used[order]]), read_only(every))]
     return [
-        Block(read_only(scopes[which == number]), read_only(np.ascontiguousarray(table)[np.newaxis]))
-        for number, table in enumerate(distinct.values())
+        Block(read_only(scopes[places]), read_only(np.ascontiguousarray(table)[np.newaxis]))
+        for table, places in tables
     ]

@@ -113,12 +113,23 @@ def program_for(
     *,
     draft: bool = False,
 ) -> native.Skeleton:
-    """Return a program for plain passes; a chain in its natural order needs no search for one."""
+    """Return a program for plain passes; a chain in its natural order needs no search for one.
+
+    A forest has one program for passes and tables; a wide graph has one for each.
+    """
     if order is None:
         found = skeleton(model, statistics, "natural", check, draft=draft)
         if found.width <= 1 and found.step_count <= len(model) + 1:
             return found
-    return skeleton(model, statistics, order, check, draft=draft)
+        if skeleton(model, statistics, "min-degree", check, draft=draft).width <= 1:
+            return skeleton(model, statistics, None, check, draft=draft)
+    passes = 0.0 if order is not None and draft else _SLOWER_WIDE * _passes(model)
+    return skeleton(model, statistics, order, check, draft=draft, passes=passes)
+
+
+def _passes(model: Model) -> int:
+    """Return about how many plain passes a search makes."""
+    return round(4 + 2 * log10(len(model)))
 
 
 def search_price(
@@ -136,7 +147,7 @@ def search_price(
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
     small = order is None and _chain_operations(model, statistics) < least
-    if small and skeleton(model, statistics, order, check, draft=True).cost < least:
+    if small and skeleton(model, statistics, _first_try(model), check, draft=True).cost < least:
         return None  # and its table needs this program, unlike one in the natural order
     program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
@@ -149,14 +160,20 @@ def search_price(
     if table < least:
         return None
     if drafted(model, statistics):
-        operations = program_for(model, (), order, check, draft=True).cost
+        operations = program.pass_operations
         size = 8 * operations
     else:
         operations, size = native.pass_price(program)
     cells = 2.0 * len(model)
-    passes = round(4 + 2 * log10(len(model)))
+    passes = _passes(model)
     slower = _SLOWER_WIDE if wide else SLOWER
     return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table, slower)
+
+
+def _first_try(model: Model) -> Order | None:
+    """Return the order whose program is generated first: of a forest the best one, of other graphs any."""
+    links = sum(len(block) for block in model.blocks if block.arity > 1)
+    return None if links < len(model) else "min-degree"
 
 
 def _chain_operations(model: Model, statistics: Sequence[Statistic]) -> float:

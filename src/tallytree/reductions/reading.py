@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.model.blocks import Block, stacked
-from tallytree.values import Once, read_only
+from tallytree.model.blocks import Block, grouped
+from tallytree.values import Repeated, each, read_only
 
 
 def read_through(
@@ -18,43 +18,43 @@ def read_through(
     emissions: Sequence[NDArray[np.int64]],
 ) -> tuple[Block, ...]:
     """Return the factors over the variables and states from which the original ones are read."""
-    return tuple(part for block in blocks for part in _read_block(block, sources, emissions))
+    tables = Repeated.of(emissions)
+    return tuple(part for block in blocks for part in _read_block(block, sources, tables))
 
 
 def _read_block(
-    block: Block,
-    sources: NDArray[np.int32],
-    emissions: Sequence[NDArray[np.int64]],
+    block: Block, sources: NDArray[np.int32], emissions: Repeated[NDArray[np.int64]]
 ) -> tuple[Block, ...]:
-    common = [_common([emissions[v] for v in variables]) for variables in block.scopes.T.tolist()]
-    tables = [table for table in common if table is not None]
-    if len(tables) == block.arity:
-        entries = block.tables
-        for axis, table in enumerate(tables, start=1):
-            entries = entries.take(table, axis=axis)
+    numbers = emissions.numbers[block.scopes]
+    if not len(block):
+        return ()
+    if (numbers == numbers[0]).all():
+        entries = _taken(block.tables, *[emissions.distinct[number] for number in numbers[0]])
         return (Block(sources[block.scopes], read_only(np.ascontiguousarray(entries))),)
-    return stacked(_pairs(block, sources, emissions))
+    each_axis = [Repeated(emissions.distinct, column) for column in numbers.T]
+    places = sources[block.scopes]
+    if len(block.tables) == 1:
+        return grouped(places, each(lambda *tables: _taken(block.tables, *tables)[0], *each_axis))
+    return tuple(_read_rows(block, places, each(lambda *tables: tables, *each_axis)))
 
 
-def _common(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """Return the table that all of them equal, or None."""
-    return tables[0] if all(table is tables[0] for table in tables) else None
-
-
-def _pairs(
-    block: Block, sources: NDArray[np.int32], emissions: Sequence[NDArray[np.int64]]
-) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
-    shared = len(block.tables) == 1
-    read = Once(_taken)
-    scopes, places = block.scopes.tolist(), sources[block.scopes].tolist()
-    for k, (scope, place) in enumerate(zip(scopes, places, strict=True)):
-        each = [emissions[v] for v in scope]
-        yield tuple(place), read(block.tables, *each) if shared else _taken(block.tables[k : k + 1], *each)
+def _read_rows(
+    block: Block, places: NDArray[np.int32], emissions: Repeated[tuple[NDArray[np.int64], ...]]
+) -> Iterator[Block]:
+    """Yield the factors of a block that has a table for each scope, by shape."""
+    groups: dict[tuple[int, ...], list[tuple[NDArray[np.int64], NDArray[Any]]]] = {}
+    for tables, rows in emissions.places:
+        entries = _taken(block.tables[rows], *tables)
+        groups.setdefault(entries.shape[1:], []).append((rows, entries))
+    for same in groups.values():
+        rows = np.concatenate([rows for rows, _ in same])
+        order = np.argsort(rows)
+        entries = np.concatenate([entries for _, entries in same])[order]
+        yield Block(read_only(places[rows[order]]), read_only(entries))
 
 
 def _taken(tables: NDArray[Any], *emissions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the first of some tables, over the states from which those of its axes are read."""
-    entries: NDArray[Any] = tables[0]
-    for axis, emission in enumerate(emissions):
-        entries = entries.take(emission, axis=axis)
-    return entries
+    """Return some tables over the states from which those of their axes are read."""
+    for axis, emission in enumerate(emissions, start=1):
+        tables = tables.take(emission, axis=axis)
+    return tables

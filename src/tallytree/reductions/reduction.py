@@ -21,7 +21,7 @@ from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restric
 from tallytree.reductions.reading import read_through
 from tallytree.statistics.constraints import Constraint, as_constraint, local_part
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, Once, owned, set_once
+from tallytree.values import Frozen, Repeated, each, owned, set_once
 
 
 @final
@@ -119,8 +119,8 @@ class Reduction(Frozen):
         if self.sources is None or self.emissions is None:
             return assignments
         lifted = np.empty((len(assignments), len(self.sources)), dtype=np.int64)
-        for v, (source, table) in enumerate(zip(self.sources, self.emissions, strict=True)):
-            lifted[:, v] = table[assignments[:, source]]
+        for table, places in Repeated.of(self.emissions).places:
+            lifted[:, places] = table[assignments[:, self.sources[places]]]
         return lifted
 
     def pull(self, what: Any) -> Any:
@@ -284,7 +284,7 @@ def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
         table = owned(np.asarray(given), np.int64)
         return known.setdefault(table.tobytes(), table)
 
-    return tuple(map(Once(first), emissions))
+    return tuple(each(first, Repeated.of(emissions)))
 
 
 def _check(
@@ -297,16 +297,20 @@ def _check(
         )
     if len(np.unique(sources)) < len(sources):
         raise ModelError(f"two original variables are read from the same one: sources are {sources.tolist()}")
-    states, labels = model.cardinalities.tolist(), original.cardinalities.tolist()
-    ends = Once(lambda table: (int(table.min(initial=0)), int(table.max(initial=0))))
-    for v, (source, table) in enumerate(zip(sources.tolist(), emissions, strict=True)):
-        if table.shape != (states[source],):
-            raise ModelError(
-                f"variable {v} is read from variable {source}, which has {states[source]} "
-                f"states, through a table of shape {table.shape}"
-            )
-        least, most = ends(table)
-        if least < 0 or most >= labels[v]:
-            raise ModelError(
-                f"variable {v} has states 0 to {labels[v] - 1}, but its emissions are {table.tolist()[:8]}"
-            )
+    tables = Repeated.of(emissions)
+    wrong = tables.values(lambda t: len(t) if t.ndim == 1 else -1) != model.cardinalities[sources]
+    beyond = tables.values(lambda table: int(table.max(initial=0))) >= original.cardinalities
+    beyond |= tables.values(lambda table: int(table.min(initial=0))) < 0
+    if not (wrong | beyond).any():
+        return
+    v = int((wrong | beyond).argmax())
+    source, table = int(sources[v]), tables[v]
+    if wrong[v]:
+        raise ModelError(
+            f"variable {v} is read from variable {source}, which has {model.cardinalities[source]} "
+            f"states, through a table of shape {table.shape}"
+        )
+    raise ModelError(
+        f"variable {v} has states 0 to {original.cardinalities[v] - 1}, but its emissions are "
+        f"{table.tolist()[:8]}"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, final
 
 from tallytree.errors import ModelError
@@ -39,6 +40,7 @@ def checked_scheme(scheme: object) -> Scheme:
     return scheme
 
 
+@lru_cache(maxsize=4096)
 def tag_of(label: Hashable, scheme: Scheme, outside: str = "O") -> Tag:
     """Parse a label of a scheme.
 

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.model.blocks import stacked
+from tallytree.model.blocks import Block, grouped, stacked
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
 from tallytree.reductions.reading import read_through
@@ -32,7 +31,7 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
-from tallytree.values import Once, counted
+from tallytree.values import Repeated, counted, each
 
 EncodingName = Literal["pairs", "split"]
 Integers = NDArray[np.int64]
@@ -57,8 +56,8 @@ def transduced(
     if alphabets:  # without variables there are no labels to check
         machine.check(frozenset(label for labels in set(alphabets) for label in labels))
     trellis = machine.trellis(alphabets)
-    layers = [] if trellis is None else _read(trellis, reduction)
-    if trellis is None or not all((layer.moves >= 0).any() for layer in layers):
+    layers: Repeated[Layer] = Repeated.of(()) if trellis is None else _read(trellis, reduction)
+    if trellis is None or not all((layer.moves >= 0).any() for layer in layers.distinct):
         raise InfeasibleError(
             f"no labelling of {counted(len(original), 'variable')} is accepted by {machine!r}"
         )
@@ -74,7 +73,7 @@ def transduced(
 
 
 def _chosen(
-    reduction: Reduction, layers: Sequence[Layer], final: int, name: EncodingName | None
+    reduction: Reduction, layers: Repeated[Layer], final: int, name: EncodingName | None
 ) -> _Split | _Pairs:
     """Return the requested encoding, or the cheaper one; pairs need a chain."""
     encodings: dict[EncodingName, _Split | _Pairs] = {"split": _Split(reduction, layers)}
@@ -121,17 +120,23 @@ def _emissions(reduction: Reduction) -> Sequence[Integers]:
     return reduction.emissions
 
 
-def _read(trellis: Trellis, reduction: Reduction) -> list[Layer]:
+def _read(trellis: Trellis, reduction: Reduction) -> Repeated[Layer]:
     """Return the layers over the states from which the labels are read."""
+    layers = Repeated.of(trellis.layers)
     if reduction.trivial:
-        return list(trellis.layers)
-    read = Once(lambda layer, emission: Layer(layer.moves[:, emission], layer.outputs[:, emission]))
-    return [read(*both) for both in zip(trellis.layers, _emissions(reduction), strict=True)]
+        return layers
+
+    def read(layer: Layer, emission: Integers) -> Layer:
+        return Layer(layer.moves[:, emission], layer.outputs[:, emission])
+
+    return each(read, layers, Repeated.of(_emissions(reduction)))
 
 
-def _after(layers: Sequence[Layer], final: int) -> list[int]:
+def _after(layers: Repeated[Layer], final: int) -> Repeated[int]:
     """Return the number of states after each position."""
-    return [*(len(layer.moves) for layer in layers[1:]), final] if layers else []
+    states = layers.values(lambda layer: len(layer.moves))
+    distinct, numbers = np.unique(np.append(states[1:], final), return_inverse=True)
+    return Repeated(distinct.tolist(), numbers.reshape(-1)[: len(layers)])
 
 
 def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -151,37 +156,39 @@ class _Split:
     No variable is needed for the state after the last label.
     """
 
-    def __init__(self, reduction: Reduction, layers: Sequence[Layer]) -> None:
+    def __init__(self, reduction: Reduction, layers: Repeated[Layer]) -> None:
         self.old, self.layers = reduction, layers
         self.first = len(reduction.model)
         self.sources = _sources(reduction).tolist()
 
-    @property
-    def _sizes(self) -> list[tuple[int, int, int]]:
-        """(states, labels, next states) at each position."""
-        return [(*layer.moves.shape, n) for layer, n in zip(self.layers, _after(self.layers, 1), strict=True)]
+    @cached_property
+    def _after(self) -> Repeated[int]:
+        return _after(self.layers, 1)
+
+    @cached_property
+    def _sizes(self) -> tuple[Integers, Integers, Integers]:
+        """The numbers of states, labels and next states at each position."""
+        states = self.layers.values(lambda layer: layer.moves.shape[0])
+        labels = self.layers.values(lambda layer: layer.moves.shape[1])
+        return states, labels, self._after.values(int)
 
     @property
     def cost(self) -> int:
         """The approximate number of operations of plain MAP."""
-        sizes = self._sizes
-        labels_before = [1, *(labels for _, labels, _ in sizes)]
-        return sum(
-            states * labels * (before + after)
-            for (states, labels, after), before in zip(sizes, labels_before, strict=False)
-        )
+        states, labels, after = self._sizes
+        return int((states * labels * (np.append(1, labels)[: len(labels)] + after)).sum())
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables."""
         outputs = self.layers[0].outputs.shape[2] if self.layers else 0
-        return sum(states * labels * (after + outputs) for states, labels, after in self._sizes)
+        states, labels, after = self._sizes
+        return int((states * labels * (after + outputs)).sum())
 
     def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
         """Build it."""
         old = self.old
-        added = [len(layer.moves) for layer in self.layers[1:]]
-        sizes = np.concatenate([old.model.cardinalities, np.array(added, dtype=np.int32)])
+        sizes = np.concatenate([old.model.cardinalities, self._sizes[0][1:].astype(np.int32)])
         model = Model.from_blocks(sizes, [*old.model.blocks, *stacked(self._structure())])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
         new = _statistics(self, names, constants, model)
@@ -193,21 +200,22 @@ class _Split:
         return (self.first + position - 1, label) if position else (label,)
 
     def _structure(self) -> Iterator[Table]:
-        tied = Once(lambda moves, after: _forbidding(moves[..., np.newaxis] == np.arange(after)))
-        for i, (layer, (_, _, after)) in enumerate(zip(self.layers, self._sizes, strict=True)):
-            moves = layer.moves if i else layer.moves[0]
-            if i + 1 < len(self.layers):
-                yield (*self._scope(i), self.first + i), tied(moves, after)
-            elif (moves < 0).any():
-                yield self._scope(i), _forbidding(moves >= 0)
+        def tied(layer: Layer, after: int) -> NDArray[np.float64]:
+            return _forbidding(layer.moves[..., np.newaxis] == np.arange(after))
 
-    def outputs(self, p: int) -> Iterator[Table]:
-        """Yield the non-zero outputs at each position."""
-        given = Once(lambda layer: _given(layer.outputs[..., p], layer.moves >= 0))
-        for i, layer in enumerate(self.layers):
-            table = given(layer)
-            if table is not None:
-                yield self._scope(i), table if i else table[0]
+        for i, table in enumerate(each(tied, self.layers[:-1], self._after[:-1])):
+            yield (*self._scope(i), self.first + i), table if i else table[0]
+        last = len(self.layers) - 1
+        if self.layers and (self.layers[last].moves < 0).any():
+            moves = self.layers[last].moves if last else self.layers[last].moves[0]
+            yield self._scope(last), _forbidding(moves >= 0)
+
+    def outputs(self, p: int) -> tuple[Block, ...]:
+        """Return the non-zero outputs at each position."""
+        given = each(lambda layer: _given(layer.outputs[..., p], layer.moves >= 0), self.layers)
+        return stacked(
+            (self._scope(i), table if i else table[0]) for i, table in enumerate(given) if table is not None
+        )
 
 
 class _Column(NamedTuple):
@@ -222,80 +230,86 @@ class _Column(NamedTuple):
 class _Pairs:
     """Pairs of a label and the state after it, in place of the labels."""
 
-    def __init__(self, reduction: Reduction, layers: Sequence[Layer], final: int) -> None:
+    def __init__(self, reduction: Reduction, layers: Repeated[Layer], final: int) -> None:
         self.old, self.layers = reduction, layers
-        column = Once(_column)
-        self.columns = [column(layer, n) for layer, n in zip(layers, _after(layers, final), strict=True)]
+        self.columns = each(_column, layers, _after(layers, final))
 
     @property
     def cost(self) -> int:
         """The approximate number of operations of plain MAP."""
-        return sum(a * b for a, b in pairwise(self._sizes))
+        return int((self._sizes[:-1] * self._sizes[1:]).sum())
 
-    @property
-    def _sizes(self) -> list[int]:
-        return [1, *(len(column.labels) for column in self.columns)]
+    @cached_property
+    def _sizes(self) -> Integers:
+        return np.append(1, self.columns.values(lambda column: len(column.labels)))
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables."""
-        return sum(
-            before * len(column.labels) * (2 + int((~column.settled).sum()))
-            for before, column in zip(self._sizes, self.columns, strict=False)
-        )
+        tables = self.columns.values(lambda column: 2 + int((~column.settled).sum()))
+        return int((self._sizes[:-1] * self._sizes[1:] * tables).sum())
 
     def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
         """Build it."""
         old = self.old
-        sizes = np.array(self._sizes[1:], dtype=np.int32)
-        places, inner = np.arange(len(sizes), dtype=np.int32), [column.labels for column in self.columns]
+        sizes = self._sizes[1:].astype(np.int32)
+        places = np.arange(len(sizes), dtype=np.int32)
+        inner = each(lambda column: column.labels, self.columns)
         blocks = read_through(old.model.blocks, places, inner)
-        model = Model.from_blocks(sizes, [*blocks, *stacked(self._structure())])
+        model = Model.from_blocks(sizes, [*blocks, *self._structure()])
         sizes = model.cardinalities
         kept = [
             Statistic.from_blocks(read_through(s.blocks, places, inner), s.name, s.cap, sizes)
             for s in old.statistics
         ]
         new = _statistics(self, names, constants, model)
-        emitted = Once(lambda emission, labels: emission[labels])
-        emissions = [emitted(*both) for both in zip(_emissions(old), inner, strict=True)]
+        emissions = each(lambda emission, labels: emission[labels], Repeated.of(_emissions(old)), inner)
         return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
 
-    def _before(self, position: int) -> Integers:
-        """Return the states of the pairs before a position."""
-        return self.columns[position - 1].states if position else np.zeros(1, dtype=np.int64)
+    @cached_property
+    def _before(self) -> Repeated[Integers]:
+        """The states of the pairs before each position."""
+        states = [*(column.states for column in self.columns.distinct), np.zeros(1, dtype=np.int64)]
+        start = len(states) - 1
+        return Repeated(states, np.append(start, self.columns.numbers)[: len(self.columns)])
 
     @cached_property
-    def _fits(self) -> list[NDArray[np.bool_]]:
+    def _fits(self) -> Repeated[NDArray[np.bool_]]:
         """For each position, which pairs may follow which."""
-        fits = Once(
-            lambda layer, before, column: layer.moves[before[:, np.newaxis], column.labels] == column.states
-        )
-        return [
-            fits(layer, self._before(i), column)
-            for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True))
-        ]
 
-    def _structure(self) -> Iterator[Table]:
-        forbidding = Once(lambda fits: None if fits.all() else _forbidding(fits))
-        for i, fits in enumerate(self._fits):
-            table = forbidding(fits)
-            if i and table is not None:
-                yield (i - 1, i), table
+        def fits(layer: Layer, before: Integers, column: _Column) -> NDArray[np.bool_]:
+            return np.equal(layer.moves[before[:, np.newaxis], column.labels], column.states)
 
-    def outputs(self, p: int) -> Iterator[Table]:
-        """Yield the non-zero outputs at each position."""
-        settled = Once(lambda column: _given(column.given[:, p]))
-        moving = Once(
-            lambda layer, before, column, fits: _given(
-                layer.outputs[before[:, np.newaxis], column.labels, p], fits
-            )
-        )
-        for i, (layer, column) in enumerate(zip(self.layers, self.columns, strict=True)):
-            own = bool(column.settled[p])
-            table = settled(column) if own else moving(layer, self._before(i), column, self._fits[i])
-            if table is not None:
-                yield (i,) if own else (i - 1, i), table
+        return each(fits, self.layers, self._before, self.columns)
+
+    @cached_property
+    def _scopes(self) -> NDArray[np.int32]:
+        """For each position, the one before it and itself."""
+        own = np.arange(len(self.columns), dtype=np.int32)
+        return np.stack([own - 1, own], axis=1)
+
+    def _structure(self) -> tuple[Block, ...]:
+        """Return the factors that forbid pairs to follow others."""
+        return self._blocks(each(lambda fits: None if fits.all() else _forbidding(fits), self._fits), 1)
+
+    def outputs(self, p: int) -> tuple[Block, ...]:
+        """Return the non-zero outputs at each position."""
+
+        def given(
+            layer: Layer, before: Integers, column: _Column, fits: NDArray[np.bool_]
+        ) -> Integers | None:
+            if column.settled[p]:
+                return _given(column.given[:, p])
+            return _given(layer.outputs[before[:, np.newaxis], column.labels, p], fits)
+
+        return self._blocks(each(given, self.layers, self._before, self.columns, self._fits))
+
+    def _blocks(self, tables: Repeated[NDArray[Any] | None], first: int = 0) -> tuple[Block, ...]:
+        """Return the factors with these tables, from a position on; None is none."""
+        none = tables.values(lambda table: table is None).astype(bool)
+        places = np.flatnonzero(~none[first:]) + first
+        there: Repeated[Any] = Repeated(tables.distinct, tables.numbers[places])
+        return grouped(self._scopes[places], there)
 
 
 def _column(layer: Layer, after: int) -> _Column:
@@ -315,8 +329,7 @@ def _statistics(
     """Make one statistic for each output."""
     made = []
     for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        tables: list[Table] = list(encoding.outputs(p))
-        if constant:
-            tables.append(((), np.array(constant)))
-        made.append(Statistic.from_blocks(stacked(tables), name, None, model.cardinalities))
+        always = stacked([((), np.array(constant))] if constant else [])
+        blocks = (*encoding.outputs(p), *always)
+        made.append(Statistic.from_blocks(blocks, name, None, model.cardinalities))
     return made

@@ -7,7 +7,7 @@ outputs of stopping are added to the last moves, so that stopping has no output.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, ModelError
 from tallytree.model.blocks import LARGEST_INTEGER
-from tallytree.values import Once
+from tallytree.values import Repeated
 
 if TYPE_CHECKING:
     from tallytree.transducers.machine import Machine, Move, State
@@ -173,24 +173,42 @@ def trimmed(
     """
     if not layers:
         return Trellis((), 1, tuple(stops[start].tolist())) if accepting[start] else None
-    same = _Equal()
-    onward = Once(lambda layer, states: same.array(_after(layer, states)))
+    same, every = _Equal(), Repeated.of(layers)
+    onward = _Known(lambda layer, states: same.array(_after(layer, states)), every.distinct)
     reached = [np.array([start])]
-    for layer in layers[:-1]:
-        reached.append(onward(layer, reached[-1]))
-    kept: list[Layer] = []
+    for number in every.numbers[:-1].tolist():
+        reached.append(onward(number, reached[-1]))
     last = layers[-1]
-    layers = [*layers[:-1], Layer(last.moves, last.outputs + stops[last.moves])]
+    stopping = Layer(last.moves, last.outputs + stops[last.moves])
     ends = last.moves[reached[-1]]
     ends = np.unique(ends[(ends >= 0) & accepting[ends]])
     numbers = np.full(len(accepting), -1)  # the final numbers of the states of the next layer
     numbers[ends] = 0 if merge else np.arange(len(ends))
     final = int(numbers.max()) + 1
-    renumbered = Once(lambda *arguments: same.layer(*_renumbered(*arguments)))
-    for layer, states in zip(reversed(layers), reversed(reached), strict=True):
-        trimmed_layer, numbers = renumbered(layer, states, numbers, merge)
+    renumbered = _Known(
+        lambda layer, states, after: same.layer(*_renumbered(layer, states, after, merge)),
+        [*every.distinct, stopping],
+    )
+    kept: list[Layer] = []
+    for number in (len(every.distinct), *every.numbers[-2::-1].tolist()):
+        trimmed_layer, numbers = renumbered(number, reached.pop(), numbers)
         kept.append(trimmed_layer)
     return Trellis(tuple(reversed(kept)), final, (0,) * stops.shape[1]) if len(kept[-1].moves) else None
+
+
+class _Known:
+    """Calls a function once for each layer and arrays, which are compared by identity."""
+
+    def __init__(self, function: Callable[..., Any], layers: Sequence[Layer]) -> None:
+        self._function, self._layers = function, layers
+        self._known: dict[tuple[int, ...], tuple[Any, tuple[Any, ...]]] = {}
+
+    def __call__(self, number: int, *arrays: NDArray[np.int64]) -> Any:
+        key = (number, *map(id, arrays))
+        known = self._known.get(key)
+        if known is None:  # the arrays are kept, so that no other one has their number
+            known = self._known[key] = self._function(self._layers[number], *arrays), arrays
+        return known[0]
 
 
 class _Equal:
