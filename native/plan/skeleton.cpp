@@ -183,8 +183,7 @@ class Builder {
         Step step{.verb = Verb::Join, .a = a, .b = b};
         std::vector<Loop> loops;
         for (auto v : scope) loops.push_back({s_.cardinalities[v], stride(a, v), stride(b, v), 0, 0});
-        if (s_.feasible)
-            for (auto v : scope) step.kept_states *= s_.cardinalities[v];
+        for (auto v : scope) step.kept_states *= s_.feasible ? s_.cardinalities[v] : 1;
         s_.cost += costs_.join(a, b, count_states(scope));
         s_.pass_operations += count_states(scope);
         const std::int32_t inputs[] = {a, b};
@@ -285,7 +284,6 @@ class Builder {
         const auto a = step.a, variable = step.variable;
         for (auto v : fresh) step.fresh *= s_.cardinalities[v];
         for (auto v : kept) step.kept_states *= s_.cardinalities[v];
-
         const bool turned = s_.statistics > 0 && lies_turned(scores_, scores, variable, fresh);
         if (turned) step.fresh_score = s_.cardinalities[variable];
         step.shift_has_fresh = mentions_any(shifts_, shifts, fresh);
@@ -294,7 +292,6 @@ class Builder {
             local_table(shifts_, shifts, kept, variable, step.shift_has_fresh ? fresh : Scope{}, false);
         step.score_size = score_table.size();
         step.shift_size = shift_table.size();
-
         const auto loop = [&](std::int32_t v) {
             return Loop{s_.cardinalities[v], stride(a, v), 0, score_table.stride(v), shift_table.stride(v)};
         };
@@ -306,10 +303,7 @@ class Builder {
 
     // A message waits for the first of its variables to go.
     void hand_on(std::int32_t table, const Scope &scope) {
-        if (scope.empty()) {
-            roots_.push_back(table);
-            return;
-        }
+        if (scope.empty()) return roots_.push_back(table);
         std::int32_t next = std::numeric_limits<std::int32_t>::max();
         for (auto v : scope) next = std::min(next, position_[v]);
         messages_[next].push_back(table);
