@@ -44,12 +44,13 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
 
 
 def _by_stages(query: Query[Any], options: Options, ask: Ask, outline: Any) -> TallyTable[Any]:
-    """Search for a share of the time of the full table, as far as known: from its outline, then from its plan.
+    """Search for a share of the time of the full table, as far as known: from outline, then plan.
 
     The outline and the plan are those of the table, if it is computed after all.
     """
     try:
-        known, plan = outline(query, options.plan), None
+        known = outline(query, options.plan)
+        plan = None if known.early else known.plan()
         question, spent = ask(), 0.0
         while True:
             work = min(known.work(plan, spent, question.searches), work_limit(query.subject, options))

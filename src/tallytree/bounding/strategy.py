@@ -99,8 +99,8 @@ def bounded(
 ) -> BoundedTable | None:
     """Answer a question about a query by bounds; None if bounds do not support it.
 
-    `searcher`: of the query, if it was made before. If the search reached a limit of work or memory, the table
-    holds what is known. If it proves that no labelling satisfies the constraint, this is an error.
+    `searcher`: of the query, if it was made before. If the search reached a limit of work or memory, the
+    table holds what is known. If it proves that no labelling satisfies the constraint, this is an error.
     """
     if not supported(query, options):
         return None

@@ -33,11 +33,12 @@ _ROW, _ENTRY, _PATH = 6.0, 11.0, 2.0  # of a pass: a row of items, an item (ther
 _CELL = 18.0  # of a band
 _SPLIT = 1.5  # of a full chart: a symbol over a split
 _GROUP = 120.0  # a group of rules over a split, for each statistic
-_JOINED, _OPERATION = 8.0, 0.1  # two rows of tallies, and each pair of their entries
+_JOINED, _OPERATION = 8.0, 0.12  # two rows of tallies, and each pair of their entries
 
 _CALL = 4e5  # besides passes, to set up a search; and besides finding items, to plan a chart
+_PLANNING = 2  # passes that take as long as planning a chart
 
-_SHARE = 0.4  # of the time of a full chart that searches may take before
+_SHARE = 0.45  # of the time of a full chart that searches may take before
 _FEWEST = 4  # passes: most searches make as many
 
 
@@ -74,6 +75,11 @@ class TreeOutline:
         """The search by bounds for the query."""
         return chart_searcher(self._query, self._options, self._speed)
 
+    @property
+    def early(self) -> bool:
+        """Whether a search begins before the chart is planned: with one statistic, a plan takes no time."""
+        return len(self._shape.statistics) > 1
+
     def plan(self) -> TreePlan:
         """Plan the full chart, once only."""
         return TreePlan(self._shape, self._items, self._options, self._query.window, self._chart)
@@ -84,14 +90,14 @@ class TreeOutline:
         """Return how much work searches may take: a share of the time of the chart, as far as it is known.
 
         In operations of plain passes, and less what has been `spent` before; 0 if that is too little for most
-        searches. Planning a chart takes about as long as a pass at least, and so does setting up a search.
+        searches. Setting up a search takes no longer than a pass.
         """
         setup = self._pass_time + _CALL
         before = setup + spent / self._speed if spent else 0.0
-        time = share * (setup + self._chart_time(plan)) - setup - before
+        time = share * (_CALL + _PLANNING * self._pass_time + self._chart_time(plan)) - setup - before
         passes = int(time / self._pass_time)
         # searches end after the pass in which they reach the limit
-        return (passes - 0.5) * self._plain_operations if passes >= _FEWEST * searches else 0.0
+        return float(passes - 0.5) * self._plain_operations if passes >= _FEWEST * searches else 0.0
 
     @property
     def _speed(self) -> float:
@@ -104,7 +110,7 @@ class TreeOutline:
     @cached_property
     def _pass_time(self) -> float:
         spans, paths = self._shape.shifts.shape[1], len(self._shape.compiled.rules.chains)
-        return _ROW * self._items.rows + (_ENTRY * self._shape.symbols + _PATH * paths) * spans
+        return float(_ROW * self._items.rows + (_ENTRY * self._shape.symbols + _PATH * paths) * spans)
 
     def _chart_time(self, plan: TreePlan | None) -> float:
         splits, groups = self._chart.least_splits, self._chart.least_groups

@@ -32,6 +32,10 @@ class Outline(Protocol):
     def searcher(self) -> Searcher:
         """A search by bounds instead."""
 
+    @property
+    def early(self) -> bool:
+        """Whether a search may begin before the table is planned, because the plan may take long."""
+
     def plan(self) -> Any:
         """Plan the table."""
 
