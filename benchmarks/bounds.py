@@ -21,7 +21,7 @@ from common import LIMIT, Row, interleaved, show, slope
 
 import tallytree as tt
 from tallytree.losses.query import loss_query
-from tallytree.running.bounds import search
+from tallytree.running.bounds import ModelSearcher, Search
 
 
 class Problem(NamedTuple):
@@ -54,7 +54,7 @@ def f_measure(length: int, states: int, scaling: str, margin: float = 1.0, coupl
     counted, wanted = question.wanted(asked.query)
     return Problem(
         lambda strategy: tt.loss_augmented(model, loss, scaling, margin=margin, strategy=strategy),
-        lambda: search(model, counted, wanted, starts=(question.start,)),
+        lambda: ModelSearcher(model, counted)(Search(wanted, starts=(question.start,))),
         lambda c: c.solve_f1(unary, pairs, truth, scaling, margin),
         full=length * states <= 16_000,
     )

@@ -15,10 +15,11 @@ struct PyChartSearch {
     std::unique_ptr<const Sentence> sentence;
 };
 
-PyChartSearch make_search(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, Shifts shifts) {
+PyChartSearch make_search(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, Shifts shifts,
+                          double cell) {
     if (!layout.layout->chart->plain())
         throw nb::value_error("a search by bounds passes over charts without statistics");
-    auto scores = chart_scores(layout, words, rules, paths);
+    auto scores = chart_scores(layout.grammar(), layout.spans(), words, rules, paths);
     const auto statistics = static_cast<Index>(shifts.shape(2));
     check_shifts(layout.grammar(), layout.spans().count(), shifts, shifts.shape(2));
     if (statistics < 1 || statistics > kMostStatistics)
@@ -26,7 +27,8 @@ PyChartSearch make_search(const PyChartLayout &layout, Doubles2 words, Doubles2 
     std::vector<std::int32_t> counts(shifts.data(), shifts.data() + shifts.size());
     PyChartSearch made{{words, rules, paths}, nullptr};
     nb::gil_scoped_release release;
-    made.sentence = std::make_unique<const Sentence>(layout.layout, std::move(scores), std::move(counts), statistics);
+    made.sentence =
+        std::make_unique<const Sentence>(layout.layout, std::move(scores), std::move(counts), statistics, cell);
     return made;
 }
 
@@ -64,8 +66,10 @@ void bind_chart_bounds(nb::module_ &m) {
         .def(
             "__init__",
             [](PyChartSearch *self, const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths,
-               Shifts shifts) { new (self) PyChartSearch(make_search(layout, words, rules, paths, shifts)); },
-            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "paths"_a.noconvert(), "shifts"_a.noconvert())
+               Shifts shifts,
+               double cell) { new (self) PyChartSearch(make_search(layout, words, rules, paths, shifts, cell)); },
+            "layout"_a, "words"_a.noconvert(), "rules"_a.noconvert(), "paths"_a.noconvert(), "shifts"_a.noconvert(),
+            "cell"_a)
         .def_prop_ro("ends", &ends_of)
         .def_prop_ro("magnitude", [](const PyChartSearch &s) { return s.sentence->magnitude(); })
         .def("run", &search, "need"_a, "starts"_a.noconvert(), "prices"_a.none(), "most_work"_a, "memory_limit"_a);

@@ -22,7 +22,7 @@ struct PyChartKBest {
 
 PyChartRun make_run(const PyChartLayout &layout, Doubles2 words, Doubles2 rules, Doubles2 paths, AlgebraKind algebra,
                     std::uint64_t prime) {
-    auto scores = chart_scores(layout, words, rules, paths);
+    auto scores = chart_scores(layout.grammar(), layout.spans(), words, rules, paths);
     if (algebra == AlgebraKind::Counting && layout.layout->chart->plain())
         throw nb::value_error("derivations are counted in a layout of tallies");
     check_prime(algebra, prime);

@@ -2,6 +2,7 @@
 #include "bind/charts.h"
 
 #include "charts/binary_trees.h"
+#include "charts/items.h"
 #include "tables/upward.h"
 
 namespace tallytree {
@@ -41,8 +42,13 @@ PyChartLayout make_plain(const PyChartGrammar &grammar, std::int64_t words, doub
     return {std::make_shared<const Layout>(plain_chart(grammar.grammar, words, memory_limit))};
 }
 
-PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Shifts shifts, Ints caps, Ints low,
-                           Ints high, Items items, double memory_limit) {
+struct PyChartOutline {
+    Items items;  // before `outline`: destroyed after it
+    ChartOutline outline;
+};
+
+PyChartOutline make_outline(const PyChartGrammar &grammar, std::int64_t words, Shifts shifts, Ints caps, Ints low,
+                            Ints high, Items items) {
     if (words < 1) throw nb::value_error("a chart needs a word");
     const Index spans = Spans{words}.count();
     check_shifts(*grammar.grammar, spans, shifts, caps.size());
@@ -58,10 +64,29 @@ PyChartLayout make_tallies(const PyChartGrammar &grammar, std::int64_t words, Sh
     request.window.low.assign(low.data(), low.data() + low.size());
     request.window.high.assign(high.data(), high.data() + high.size());
     request.items = as_span(items);
-    request.memory_limit = memory_limit;
+    nb::gil_scoped_release release;
+    return {items, ChartOutline(grammar.grammar, std::move(request), kPoll)};
+}
+
+PyChartLayout lay_out(PyChartOutline &self, double memory_limit) {
     Arena::trim(memory_limit);
     nb::gil_scoped_release release;
-    return {std::make_shared<const Layout>(tally_chart(grammar.grammar, request, kPoll))};
+    return {std::make_shared<const Layout>(self.outline.layout(memory_limit))};
+}
+
+// The items that are part of a tree, [layer][span][symbol], and the number of rows that a plain pass goes over.
+nb::object items_of(const PyChartGrammar &self, Doubles2 words, Doubles2 rules, Doubles2 paths) {
+    const Spans spans{static_cast<Index>(words.shape(0))};
+    if (spans.words < 1) throw nb::value_error("a chart needs a word");
+    const auto scores = chart_scores(*self.grammar, spans, words, rules, paths);
+    ChartItems found;
+    {
+        nb::gil_scoped_release release;
+        found = find_items(*self.grammar, spans.words, scores, kPoll);
+    }
+    const std::vector<std::size_t> shape{2, static_cast<std::size_t>(spans.count()),
+                                         static_cast<std::size_t>(self.grammar->symbols)};
+    return nb::make_tuple(to_numpy(std::move(found.live), shape), found.rows);
 }
 
 // ---- spans ---------------------------------------------------------------------------------------------------------
@@ -212,22 +237,42 @@ void bind_charts(nb::module_ &m) {
             "__init__",
             [](PyChartGrammar *self, std::int64_t symbols, std::int64_t bags, std::int32_t root, Rows32 rules,
                Rows32 paths) { new (self) PyChartGrammar(make_grammar(symbols, bags, root, rules, paths)); },
-            "symbols"_a, "bags"_a, "root"_a, "rules"_a.noconvert(), "paths"_a.noconvert());
+            "symbols"_a, "bags"_a, "root"_a, "rules"_a.noconvert(), "paths"_a.noconvert())
+        .def("items", &items_of, "words"_a.noconvert(), "rules"_a.noconvert(), "paths"_a.noconvert())
+        .def(
+            "items_bytes",
+            [](const PyChartGrammar &self, std::int64_t words) { return ChartItems::bytes(*self.grammar, words); },
+            "words"_a);
 
     nb::class_<PyChartLayout>(m, "ChartLayout")
         .def_static("plain", &make_plain, "grammar"_a, "words"_a, "memory_limit"_a)
-        .def_static("tallies", &make_tallies, "grammar"_a, "words"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(),
-                    "low"_a.noconvert(), "high"_a.noconvert(), "items"_a.noconvert(), "memory_limit"_a)
         .def_prop_ro("arena_bytes", [](const PyChartLayout &l) { return l.layout->arena * 8; })
         .def_prop_ro("plan_bytes", [](const PyChartLayout &l) { return l.layout->plan_bytes; })
         .def_prop_ro("items", &count_items)
         .def_prop_ro("operations", [](const PyChartLayout &l) { return l.layout->operations; })
+        .def_prop_ro("joined", [](const PyChartLayout &l) { return l.layout->chart->joined; })
         .def_prop_ro("most_cells", &most_cells)
         .def_prop_ro("pruned", [](const PyChartLayout &l) { return l.layout->pruned; })
         .def_prop_ro("steps", &step_table)
         .def_prop_ro("step_operations", &step_operations)
         .def_prop_ro("root_tallies", &root_tallies)
         .def_prop_ro("cells", &cells);
+
+    nb::class_<PyChartOutline>(m, "ChartOutline")
+        .def(
+            "__init__",
+            [](PyChartOutline *self, const PyChartGrammar &grammar, std::int64_t words, Shifts shifts, Ints caps,
+               Ints low, Ints high, Items items) {
+                new (self) PyChartOutline(make_outline(grammar, words, shifts, caps, low, high, items));
+            },
+            "grammar"_a, "words"_a, "shifts"_a.noconvert(), "caps"_a.noconvert(), "low"_a.noconvert(),
+            "high"_a.noconvert(), "items"_a.noconvert())
+        .def_prop_ro("least",
+                     [](const PyChartOutline &self) {
+                         const auto [splits, groups] = self.outline.least();
+                         return nb::make_tuple(splits, groups);
+                     })
+        .def("layout", &lay_out, "memory_limit"_a);
 }
 
 }  // namespace tallytree

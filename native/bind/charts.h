@@ -31,10 +31,9 @@ inline TableBlock<double> rule_scores(const Doubles2 &array, std::size_t rules, 
     return {array.data(), static_cast<Index>(rules), columns};
 }
 
-inline std::vector<TableBlock<double>> chart_scores(const PyChartLayout &layout, const Doubles2 &words,
-                                                    const Doubles2 &rules, const Doubles2 &paths) {
-    const auto &spans = layout.spans();
-    const auto &grammar = layout.grammar();
+inline std::vector<TableBlock<double>> chart_scores(const ChartGrammar &grammar, const Spans &spans,
+                                                    const Doubles2 &words, const Doubles2 &rules,
+                                                    const Doubles2 &paths) {
     if (static_cast<Index>(words.shape(0)) != spans.words || static_cast<Index>(words.shape(1)) != grammar.symbols)
         throw nb::value_error("scores of words are [word][symbol]");
     std::vector<TableBlock<double>> scores(3);

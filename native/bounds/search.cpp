@@ -2,12 +2,6 @@
 
 namespace tallytree::bounds {
 
-namespace {
-
-constexpr double kCell = 16;  // a cell of a band takes as long as so many operations of a plain pass
-
-}  // namespace
-
 Search::Search(Messages &messages, const Subject &subject, const Need &need, double most_work, const Poll &poll)
     : messages_(messages),
       subject_(subject),
@@ -119,7 +113,7 @@ Search::State Search::first_value(Part &part) {
     if (!descend(part.box)) return State::Done;
     double d;
     const std::size_t at = best_pass(part.box, d);
-    go_back(passes_[at].prices);
+    if (!spent()) go_back(passes_[at].prices);
     const double least = std::max(std::min(16.0 / span_, 0.1) * scale_, tolerance(passes_[last_]));
     for (double tried = least; value_ == kNegativeInfinity;) {
         bool within = false;
@@ -144,14 +138,16 @@ Search::State Search::first_value(Part &part) {
 
 // The band of a budget at a pass: the best that it holds is offered, and what may be as good is kept.
 Search::State Search::look(Pass from, double budget, double most_work, bool &within) {
+    outcome_.ended |= spent();
+    if (spent()) return State::Spent;
     go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * subject_.operations();
-    const double left = (most_work_ - work_) / kCell;
+    const double left = (most_work_ - work_) / subject_.cell();
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
-    work_ += messages_.work() * kCell;
+    work_ += messages_.work() * subject_.cell();
     outcome_.bands++;
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;

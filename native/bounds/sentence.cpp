@@ -23,14 +23,15 @@ void write_steps(std::span<const ChartStep> steps, std::int64_t *labelling, Inde
 }
 
 Sentence::Sentence(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores,
-                   std::vector<std::int32_t> counts, Index statistics)
+                   std::vector<std::int32_t> counts, Index statistics, double cell)
     : layout_(std::move(layout)),
       grammar_(*layout_->skeleton->chart->grammar),
       spans_(layout_->skeleton->chart->spans),
       scores_(std::move(scores)),
       counts_(std::move(counts)),
       statistics_(statistics),
-      nodes_(2 * spans_.words - 1) {
+      nodes_(2 * spans_.words - 1),
+      cell_(cell) {
     for (const UnaryPath &path : grammar_.paths) {
         bags_[2 * path.from_closed].push_back(path.bag);
         bags_[2 * path.from_closed + 1].push_back(path.word_bag);

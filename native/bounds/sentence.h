@@ -14,14 +14,15 @@ void write_steps(std::span<const ChartStep> steps, std::int64_t *labelling, Inde
 
 class Sentence : public Subject {
   public:
-    // A plain layout; scores by ChartBlock; counts are [bag][span][statistic].
+    // A plain layout; scores by ChartBlock; counts are [bag][span][statistic]; what a cell of a band takes.
     Sentence(std::shared_ptr<const Layout> layout, std::vector<TableBlock<double>> scores,
-             std::vector<std::int32_t> counts, Index statistics);
+             std::vector<std::int32_t> counts, Index statistics, double cell);
 
     Index statistics() const override { return statistics_; }
     const Box &range() const override { return range_; }
     double magnitude() const override { return magnitude_; }
     double operations() const override { return layout_->operations; }
+    double cell() const override { return cell_; }
     Index length() const override { return kStepNumbers * choices(); }
     Index variables() const override { return nodes_; }
     Index choices() const override { return most_choices(spans_.words); }
@@ -62,7 +63,7 @@ class Sentence : public Subject {
     std::array<std::vector<std::int32_t>, 4> bags_;  // of paths: over several words and over one, from open and closed
     Box range_;
     Prices reach_{};
-    double magnitude_ = 0;
+    double magnitude_ = 0, cell_;
 };
 
 }  // namespace tallytree::bounds

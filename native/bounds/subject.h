@@ -21,6 +21,8 @@ class Subject {
     virtual double magnitude() const = 0;
     // How many sums of scores and messages a pass makes.
     virtual double operations() const = 0;
+    // How many of them take as long as a cell of a band.
+    virtual double cell() const { return 16; }
     // How many numbers a labelling has.
     virtual Index length() const = 0;
     // How many parts a labelling is made of, each with a score of its own, and how many steps that takes.

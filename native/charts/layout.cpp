@@ -2,74 +2,60 @@
 // its own span can count, less what can no longer end inside the window.
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
 
+#include "charts/items.h"
 #include "charts/ranges.h"
 #include "plan/placement.h"
 #include "tables/upward.h"
 
 namespace tallytree {
 
-Skeleton chart_skeleton(std::shared_ptr<const ChartGrammar> grammar, Index words) {
-    Skeleton s;
-    const Spans spans{words};
-    s.chart = std::make_shared<const ChartShape>(ChartShape{std::move(grammar), spans});
-    for (Index width = 1; width <= words; width++)
-        for (const auto layer : {Layer::Open, Layer::Closed})
-            for (Index start = 0; start < spans.starts(width); start++) {
-                Step step{layer == Layer::Closed ? Verb::Unary : width == 1 ? Verb::Word : Verb::Combine};
-                if (layer == Layer::Closed) step.a = spans.table(Layer::Open, start, width);
-                step.start = static_cast<std::int32_t>(start);
-                step.width = static_cast<std::int32_t>(width);
-                step.together = static_cast<std::int32_t>(spans.starts(width) - start);
-                s.steps.push_back(step);
-            }
-    return s;
-}
-
-namespace {
-
-// What plain charts and those with statistics have in common.
-Layout begin_layout(std::shared_ptr<const ChartGrammar> grammar, Index words, const std::vector<Index> &caps) {
-    Layout l;
-    l.skeleton = std::make_shared<const Skeleton>(chart_skeleton(std::move(grammar), words));
-    l.rows = true;
-    l.statistics = static_cast<Index>(caps.size());
-    l.prefix_size = std::max<Index>(l.statistics - 1, 0);
-    l.permutation.resize(l.statistics);
-    std::iota(l.permutation.begin(), l.permutation.end(), 0);
-    l.caps = l.user_caps = caps;
-    l.floors.assign(l.statistics, 0);
-    l.tables.resize(l.skeleton->steps.size());
-    l.steps.resize(l.skeleton->steps.size());
-    l.segment_begin = {0, static_cast<Index>(l.tables.size())};
-    return l;
-}
-
-class Builder {
+class ChartOutline::Builder {
   public:
-    Builder(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request, const Poll &poll)
-        : request_(request),
+    Builder(std::shared_ptr<const ChartGrammar> grammar, ChartRequest request, const Poll &poll)
+        : request_(std::move(request)),
           meter_(poll),
-          l_(begin_layout(std::move(grammar), request.words, request.caps)),
+          l_(begin_chart(std::move(grammar), request_.words, request_.caps)),
           grammar_(*l_.skeleton->chart->grammar),
           spans_(l_.skeleton->chart->spans) {
         c_.symbols = grammar_.symbols;
         c_.spans = spans_.count();
         c_.statistics = l_.statistics;
         c_.prefix_size = l_.prefix_size;
-        c_.shifts = request.shifts;
+        c_.shifts = std::move(request_.shifts);
         const auto box = l_.tables.size() * static_cast<std::size_t>(l_.prefix_size);
         c_.box_low.assign(box, 0);
         c_.box_extent.assign(box, 0);
-    }
-
-    Layout build() {
         take_items();
         find_shifts();
-        const ChartRanges ranges(l_, shifts_);
+        ranges_.emplace(l_, shifts_);
+        groups_ = groups_by_split(grammar_, spans_, request_.items);
+    }
+
+    // Splits with tallies for the whole and both parts, and the groups of rules over them.
+    std::pair<double, double> least() const {
+        std::vector<char> some;
+        for (std::size_t t = 0; t < l_.tables.size(); t++) some.push_back(has_tallies(static_cast<std::int32_t>(t)));
+        double splits = 0, groups = 0;
+        for (Index width = 2; width <= spans_.words; width++)
+            for (Index start = 0; start < spans_.starts(width); start++)
+                for (Index split = 1; split < width && some[spans_.table(Layer::Open, start, width)]; split++)
+                    if (some[spans_.table(Layer::Closed, start, split)] &&
+                        some[spans_.table(Layer::Closed, start + split, width - split)]) {
+                        splits++;
+                        groups += groups_[spans_.number(start, width) * spans_.words + split];
+                    }
+        return {splits, groups};
+    }
+
+    Layout build(double memory_limit) {
+        request_.memory_limit = memory_limit;
         for (std::int32_t t = 0; t < static_cast<std::int32_t>(l_.tables.size()); t++) {
             c_.rank_begin.push_back(static_cast<Index>(c_.rank.size()));
-            if (begin_hulls(t, ranges)) offer_all(t);
+            if (begin_hulls(t)) offer_all(t);
             finish(t);
         }
         c_.rank_begin.push_back(static_cast<Index>(c_.rank.size()));
@@ -101,14 +87,20 @@ class Builder {
     void find_shifts() {
         const std::vector<std::int32_t> none(p(), 0);
         std::vector<std::vector<std::int32_t>> found;
+        std::vector<char> seen(grammar_.bags + 1);  // by bag, none at the end
         for (Index width = 1; width <= spans_.words; width++)
             for (Index start = 0; start < spans_.starts(width); start++) {
                 found.clear();
+                std::ranges::fill(seen, 0);
                 const Index open = spans_.table(Layer::Open, start, width);
                 const Index closed = spans_.table(Layer::Closed, start, width);
                 for (const auto &path : grammar_.paths) {
-                    if (path.from_closed || c_.state_of(closed, path.target) < 0 || c_.state_of(open, path.source) < 0)
+                    const auto bag = width == 1 ? path.word_bag : path.bag;
+                    char &met = seen[bag < 0 ? grammar_.bags : bag];
+                    if (met || path.from_closed || c_.state_of(closed, path.target) < 0 ||
+                        c_.state_of(open, path.source) < 0)
                         continue;
+                    met = 1;
                     const auto *counted = c_.shift(path, spans_.number(start, width), width == 1);
                     const auto *shift = counted ? counted : none.data();
                     if (std::none_of(found.begin(), found.end(),
@@ -122,15 +114,25 @@ class Builder {
             }
     }
 
+    bool has_tallies(std::int32_t t) const {
+        Bounds window;
+        if (l_.tables[t].states == 0 || !ranges_->find_window(t, request_, window)) return false;
+        for (Index i = 0; i < p(); i++)
+            if (std::max(std::min(ranges_->low(t, i), l_.caps[i]), window.low[i]) >
+                std::min({ranges_->high(t, i), l_.caps[i], window.high[i]}))
+                return false;
+        return true;
+    }
+
     // ---- stretches ------------------------------------------------------------------------------------------------
     // An empty hull for every prefix in the table's box.
-    bool begin_hulls(std::int32_t t, const ChartRanges &ranges) {
+    bool begin_hulls(std::int32_t t) {
         hulls_.clear();
-        if (l_.tables[t].states == 0 || !ranges.find_window(t, request_, window_)) return false;
+        if (l_.tables[t].states == 0 || !ranges_->find_window(t, request_, window_)) return false;
         double volume = 1;
         for (Index i = 0; i < l_.prefix_size; i++) {
-            const Index least = std::max(std::min(ranges.low(t, i), l_.caps[i]), window_.low[i]);
-            const Index most = std::min({ranges.high(t, i), l_.caps[i], window_.high[i]});
+            const Index least = std::max(std::min(ranges_->low(t, i), l_.caps[i]), window_.low[i]);
+            const Index most = std::min({ranges_->high(t, i), l_.caps[i], window_.high[i]});
             c_.box_low[t * l_.prefix_size + i] = least;
             c_.box_extent[t * l_.prefix_size + i] = std::max<Index>(most - least + 1, 0);
             volume *= static_cast<double>(std::max<Index>(most - least + 1, 0));
@@ -172,54 +174,34 @@ class Builder {
     }
 
     void offer_splits(std::int32_t t, Index start, Index width) {
-        count_groups(t, start, width);
+        const std::int32_t *groups = groups_.data() + spans_.number(start, width) * spans_.words;
         double operations = 0;
         for (Index split = 1; split < width; split++)
-            if (groups_[split])
-                operations += static_cast<double>(groups_[split]) *
-                              offer_pairs(t, spans_.table(Layer::Closed, start, split),
-                                          spans_.table(Layer::Closed, start + split, width - split));
+            if (groups[split])
+                operations += offer_pairs(t, spans_.table(Layer::Closed, start, split),
+                                          spans_.table(Layer::Closed, start + split, width - split), groups[split]);
         note_operations(t, operations);
     }
 
-    // Groups of rules over each split: the convolutions that it takes. 0: nothing is built there.
-    void count_groups(std::int32_t t, Index start, Index width) {
-        groups_.assign(width, 0);
-        for (std::int32_t parent = 0; parent < grammar_.symbols; parent++) {
-            if (c_.state_of(t, parent) < 0) continue;
-            for (const auto &group : grammar_.groups[parent])
-                for (Index split = 1; split < width; split++) {
-                    const Index left = spans_.table(Layer::Closed, start, split);
-                    const Index right = spans_.table(Layer::Closed, start + split, width - split);
-                    if (c_.state_of(group.left ? left : right, group.shared) < 0) continue;
-                    groups_[split] += usable(group, group.left ? right : left);
-                }
-            meter_.spend(static_cast<double>(width * static_cast<Index>(grammar_.by_parent[parent].size()) + 1));
-        }
-    }
-    bool usable(const RuleGroup &group, Index other) const {
-        for (Index q = group.begin; q < group.end; q++) {
-            const auto &rule = grammar_.rules[grammar_.by_group[q]];
-            if (c_.state_of(other, group.left ? rule.right : rule.left) >= 0) return true;
-        }
-        return false;
-    }
-
-    // All stretches of one table with all of another; returns the operations of one convolution.
-    double offer_pairs(std::int32_t t, std::int32_t a, std::int32_t b) {
+    // All stretches of one table with all of another; returns the operations of their convolutions.
+    double offer_pairs(std::int32_t t, std::int32_t a, std::int32_t b, std::int32_t groups) {
         const Stretches x(l_, a), y(l_, b);
         const Index q = l_.prefix_size;
-        double operations = 0;
+        double operations = 0, joined = 0;
         for (Index r = 0; r < x.count; r++)
             for (Index s = 0; s < y.count; s++) {
                 for (Index i = 0; i < q; i++) prefix_[i] = sum(i, x.prefix[r * q + i], y.prefix[s * q + i]);
                 const Index least = x.low[r] + y.low[s];
-                if (offer(t, least, least + x.length[r] + y.length[s] - 2))
-                    operations += static_cast<double>(x.length[r]) * static_cast<double>(y.length[s]);
-                else l_.pruned++;
+                if (!offer(t, least, least + x.length[r] + y.length[s] - 2)) {
+                    l_.pruned++;
+                    continue;
+                }
+                operations += static_cast<double>(x.length[r]) * static_cast<double>(y.length[s]);
+                joined++;
             }
         meter_.spend(static_cast<double>(x.count) * static_cast<double>(y.count) * 8);
-        return operations;
+        c_.joined += joined * groups;
+        return operations * groups;
     }
 
     void offer_shifts(std::int32_t t, const Step &step) {
@@ -286,54 +268,33 @@ class Builder {
         Index low = kLarge, high = kSmall, natural = kSmall;
     };
 
-    const ChartRequest &request_;
+    ChartRequest request_;
     Meter meter_;
     Layout l_;
     const ChartGrammar &grammar_;
     const Spans spans_;
     ChartTables c_;
     Ragged<std::int32_t> shifts_;  // per span, one distinct shift after the other
-    std::vector<Index> shift_count_, groups_, prefix_;
+    std::optional<ChartRanges> ranges_;
+    std::vector<std::int32_t> groups_;  // [span][split]
+    std::vector<Index> shift_count_, prefix_;
     Bounds window_;
     std::vector<Hull> hulls_;
 };
 
-}  // namespace
+ChartOutline::ChartOutline(std::shared_ptr<const ChartGrammar> grammar, ChartRequest request, const Poll &poll)
+    : builder_(std::make_unique<Builder>(std::move(grammar), std::move(request), poll)) {}
+ChartOutline::ChartOutline(ChartOutline &&) noexcept = default;
+ChartOutline::~ChartOutline() = default;
 
-Layout tally_chart(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request, const Poll &poll) {
-    return Builder(std::move(grammar), request, poll).build();
+std::pair<double, double> ChartOutline::least() const {
+    if (!builder_) throw std::logic_error("this outline has been used");
+    return builder_->least();
 }
 
-Layout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, double memory_limit) {
-    Layout l = begin_layout(std::move(grammar), words, {});
-    const Spans spans = l.skeleton->chart->spans;
-    const ChartGrammar &g = *l.skeleton->chart->grammar;
-    const auto rules = static_cast<double>(g.rules.size());
-    const auto paths = static_cast<double>(g.paths.size());
-    ChartTables c;
-    c.symbols = g.symbols;
-    c.spans = spans.count();
-    l.low = l.start = {0};
-    l.length = l.natural = {1};
-    for (std::size_t t = 0; t < l.tables.size(); t++) {
-        const Step &step = l.skeleton->steps[t];
-        const Index stride = round_up(spans.starts(step.width) + kLanes);  // whole vectors are read at any start
-        auto &table = l.tables[t];
-        table.states = c.symbols;
-        table.stretches = table.cells = 1;
-        table.stride = stride;
-        table.size = stride * c.symbols;
-        table.base = l.arena + step.start;
-        if (step.together == 1) l.arena += table.size;  // the last of its width
-        l.steps[t].operations = step.verb == Verb::Unary ? paths : rules * static_cast<double>(step.width - 1);
-        l.operations += l.steps[t].operations;
-    }
-    l.arena += kLanes;
-    l.costliest = static_cast<std::int32_t>(l.tables.size()) - 1;
-    l.root_state = g.root;
-    l.chart = std::make_shared<const ChartTables>(std::move(c));
-    if (8.0 * static_cast<double>(l.arena) > memory_limit) throw_budget(0, 8.0 * static_cast<double>(l.arena));
-    return l;
+Layout ChartOutline::layout(double memory_limit) {
+    if (!builder_) throw std::logic_error("this outline has been used");
+    return std::exchange(builder_, nullptr)->build(memory_limit);
 }
 
 }  // namespace tallytree

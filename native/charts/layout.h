@@ -22,7 +22,8 @@ struct ChartTables {
     std::vector<Index> box_low, box_extent;  // [table][prefix statistic]
     std::vector<Index> rank_begin;           // per table
     std::vector<std::int32_t>
-        rank;  // stretches by the place of their prefix in the table's box; -1 where there is none
+        rank;           // stretches by the place of their prefix in the table's box; -1 where there is none
+    double joined = 0;  // convolutions of all pairs of stretches
 
     // Without statistics, spans of one width lie side by side, each symbol at its number.
     bool plain() const { return states.empty(); }
@@ -67,7 +68,25 @@ struct ChartRequest {
 };
 
 Skeleton chart_skeleton(std::shared_ptr<const ChartGrammar> grammar, Index words);
+// What plain charts and those with statistics have in common.
+Layout begin_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, const std::vector<Index> &caps);
 Layout plain_chart(std::shared_ptr<const ChartGrammar> grammar, Index words, double memory_limit);
-Layout tally_chart(std::shared_ptr<const ChartGrammar> grammar, const ChartRequest &request, const Poll &poll);
+
+// What is known of a chart with statistics before its tables are laid out. `request.items` and `poll` must outlive it.
+class ChartOutline {
+  public:
+    ChartOutline(std::shared_ptr<const ChartGrammar> grammar, ChartRequest request, const Poll &poll);
+    ChartOutline(ChartOutline &&) noexcept;
+    ~ChartOutline();
+
+    // A chart visits at least so many splits, and makes at least so many convolutions.
+    std::pair<double, double> least() const;
+    // Once only: the lists of the outline become those of the layout.
+    Layout layout(double memory_limit);
+
+  private:
+    class Builder;
+    std::unique_ptr<Builder> builder_;
+};
 
 }  // namespace tallytree

@@ -326,6 +326,7 @@ class ChartSearch:
         rules: NDArray[np.float64],
         paths: NDArray[np.float64],
         shifts: NDArray[np.int32],
+        cell: float,
     ) -> None: ...
     @property
     def ends(self) -> NDArray[np.int64]: ...
@@ -554,12 +555,14 @@ class ChartGrammar:
     def __init__(
         self, symbols: int, bags: int, root: int, rules: NDArray[np.int32], paths: NDArray[np.int32]
     ) -> None: ...
+    def items(
+        self, words: NDArray[np.float64], rules: NDArray[np.float64], paths: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint8], float]: ...
+    def items_bytes(self, words: int) -> float: ...
 
-class ChartLayout:
-    @staticmethod
-    def plain(grammar: ChartGrammar, words: int, memory_limit: float) -> ChartLayout: ...
-    @staticmethod
-    def tallies(
+class ChartOutline:
+    def __init__(
+        self,
         grammar: ChartGrammar,
         words: int,
         shifts: NDArray[np.int32],
@@ -567,8 +570,14 @@ class ChartLayout:
         low: NDArray[np.int64],
         high: NDArray[np.int64],
         items: NDArray[np.uint8],
-        memory_limit: float,
-    ) -> ChartLayout: ...
+    ) -> None: ...
+    @property
+    def least(self) -> tuple[float, float]: ...
+    def layout(self, memory_limit: float) -> ChartLayout: ...
+
+class ChartLayout:
+    @staticmethod
+    def plain(grammar: ChartGrammar, words: int, memory_limit: float) -> ChartLayout: ...
     @property
     def arena_bytes(self) -> int: ...
     @property
@@ -577,6 +586,8 @@ class ChartLayout:
     def items(self) -> int: ...
     @property
     def operations(self) -> float: ...
+    @property
+    def joined(self) -> float: ...
     @property
     def most_cells(self) -> int: ...
     @property

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
-from tallytree.running.bounds import Wanted, search
+from tallytree.running.bounds import ModelSearcher, Search, Wanted
 from tallytree.testing import brute_force
 
 
@@ -42,7 +42,7 @@ def test_sums_between_those_that_can_be_attained():
     rng = np.random.default_rng(4)
     model = tt.Model.chain(rng.normal(size=(60, 2)), rng.normal(size=(2, 2)))
     even = tt.node_statistic(np.tile([0, 2], (60, 1)), name="even").on(model)
-    found = search(model, [even], Wanted([31], [31]))
+    found = ModelSearcher(model, [even])(Search(Wanted([31], [31])))
     assert found.impossible and not found.finished and found.bound == -np.inf
     with pytest.raises(tt.InfeasibleError, match=r"=30.*=32"):
         tt.solve(model, where=even == 31, strategy="bounds")
@@ -69,7 +69,7 @@ def test_a_box_is_impossible_if_no_labelling_has_a_tally_of_it(problem, data):
     tallies = set(map(tuple, known.tallies[known.scores > -np.inf].tolist()))
     low = [data.draw(st.integers(*s.extent)) for s in statistics]
     high = [a + data.draw(st.integers(0, 2)) for a in low]
-    found = search(model, statistics, Wanted(low, high))
+    found = ModelSearcher(model, statistics)(Search(Wanted(low, high)))
     if found is None or not statistics or not tallies:
         return
     inside = [t for t in tallies if all(a <= x <= b for a, x, b in zip(low, t, high, strict=True))]

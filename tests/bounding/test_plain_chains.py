@@ -13,7 +13,7 @@ from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree import _native as native
-from tallytree.running.bounds import Wanted, search
+from tallytree.running.bounds import ModelSearcher, Search, Wanted
 
 MEGABYTE = 1e6
 
@@ -62,7 +62,7 @@ def chains(draw, most):
 
 
 def answer(model, statistics, wanted, **options):
-    found = search(model, statistics, wanted, **options)
+    found = ModelSearcher(model, statistics)(Search(wanted, **options))
     if found is None:
         return None
     return found.finished, found.impossible, found.value
@@ -137,7 +137,7 @@ def test_short_chains_are_answered_as_enumeration_answers(seed, variables, state
         tally = [s.tally(labels) for s in statistics]
         if all(a <= t <= b for a, t, b in zip(low, tally, high, strict=True)):
             best = max(best, model.score(labels))
-    found = search(model, statistics, Wanted(low, high))
+    found = ModelSearcher(model, statistics)(Search(Wanted(low, high)))
     assert found is None or found.value == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
@@ -150,7 +150,7 @@ def test_every_instruction_set_reads_chains_alike(states):
     try:
         for name in native.instruction_sets():
             native.use_instruction_set(name)
-            one = search(model, statistics, Wanted([70, 40], [71, 41]))
+            one = ModelSearcher(model, statistics)(Search(Wanted([70, 40], [71, 41])))
             found.append(bits([*states_of(one), one.tallies, one.cells, one.bands, one.value]))
     finally:
         native.use_instruction_set(before)
@@ -164,7 +164,7 @@ def test_an_interrupt_leaves_nothing_behind(states):
     statistics = [tt.count(model, state=0), tt.count(model, state=1)]
 
     def work():
-        found = search(model, statistics, Wanted([450, 250], [451, 251]))
+        found = ModelSearcher(model, statistics)(Search(Wanted([450, 250], [451, 251])))
         return bits([*states_of(found), found.cells, found.bands, found.value])
 
     expected, looks = work(), looks_of(work)
@@ -181,7 +181,7 @@ def test_chains_of_several_threads():
 
     def work(number):
         model = models[number % len(models)]
-        found = search(model, [tt.count(model, state=0)], Wanted([30], [32]))
+        found = ModelSearcher(model, [tt.count(model, state=0)])(Search(Wanted([30], [32])))
         return bits(states_of(found))
 
     expected = [work(number) for number in range(4)]
@@ -221,15 +221,16 @@ def test_tables_of_neighbours_do_not_wait_for_the_next_chain():
 @needs_proc
 def test_rows_of_counts_stay_within_the_memory_limit():
     code = """
-        from tallytree.running.bounds import Wanted, search
+        from tallytree.running.bounds import ModelSearcher, Search, Wanted
         def asked(length):
             rng = np.random.default_rng(0)
             model = tt.Model.chain(rng.normal(size=(length, 26)), rng.normal(size=(26, 26)))
             counts = [rng.integers(0, 9, (length, 26)) for _ in range(3)]
             some = [tt.node_statistic(one, name=f"s{p}").on(model) for p, one in enumerate(counts)]
             wanted = Wanted([4 * length] * 3, [4 * length] * 3)
-            search(model, some, wanted, most_work=1, memory_limit=1)  # which makes the program
-            return lambda limit: search(model, some, wanted, most_work=1, memory_limit=limit) is not None
+            ModelSearcher(model, some)(Search(wanted, most_work=1, memory_limit=1))  # which makes the program
+            ask = ModelSearcher(model, some)
+            return lambda limit: ask(Search(wanted, most_work=1, memory_limit=limit)) is not None
         small, call = lambda limit: asked(10)(1e12), asked(30_000)
     """
     for limit in (40 * MEGABYTE, 60 * MEGABYTE, 1000 * MEGABYTE):
@@ -248,7 +249,7 @@ def test_small_chains_after_a_large_one_touch_no_fresh_memory():
         count = tt.count(model, state=0)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         for _ in range(calls):
-            search(model, [count], Wanted([len(model) // 3], [len(model) // 3]))
+            ModelSearcher(model, [count])(Search(Wanted([len(model) // 3], [len(model) // 3])))
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
     faults(large, 1)
@@ -262,7 +263,7 @@ def test_scores_that_are_tiny_or_huge(size, both):
     rng = np.random.default_rng(1)
     model = tt.Model.chain(size * rng.uniform(-1, 1, (70, 3)), size * rng.uniform(-1, 1, (3, 3)))
     statistics = [tt.count(model, state=0), tt.count(model, state=1)]
-    found = search(model, statistics, Wanted([3, both - 3], [3, both - 3]), most_work=1e8)
+    found = ModelSearcher(model, statistics)(Search(Wanted([3, both - 3], [3, both - 3]), most_work=1e8))
     assert (found.finished, found.impossible) == (both == 70, both == 71)
 
 
@@ -277,8 +278,8 @@ def test_counts_that_are_large_at_every_variable(number, large):
     statistics = [tt.node_statistic(one, name=f"s{p}").on(model) for p, one in enumerate(counts)]
     start = rng.integers(0, 4, 70)
     tally = [one.tally(start) for one in statistics]
-    here = search(model, statistics, Wanted(tally, tally))
-    other = search(swapped(model), statistics, Wanted(tally, tally))
+    here = ModelSearcher(model, statistics)(Search(Wanted(tally, tally)))
+    other = ModelSearcher(swapped(model), statistics)(Search(Wanted(tally, tally)))
     assert (here is None) == (other is None)
     if here is not None:
         assert here.finished and here.value == pytest.approx(other.value, rel=1e-12)
@@ -290,9 +291,9 @@ def test_a_process_that_was_forked_searches_on():
     rng = np.random.default_rng(3)
     model = tt.Model.chain(rng.normal(size=(200, 9)), rng.normal(size=(9, 9)))
     statistics, wanted = [tt.count(model, state=0)], Wanted([40], [40])
-    expected = search(model, statistics, wanted).value
+    expected = ModelSearcher(model, statistics)(Search(wanted)).value
     child = os.fork()
     if child == 0:
-        os._exit(0 if search(model, statistics, wanted).value == expected else 1)
+        os._exit(0 if ModelSearcher(model, statistics)(Search(wanted)).value == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert search(model, statistics, wanted).value == expected
+    assert ModelSearcher(model, statistics)(Search(wanted)).value == expected

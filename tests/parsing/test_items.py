@@ -11,7 +11,7 @@ from treebanks import Sentence, by_tally, sentences, some_statistics, toy
 import tallytree as tt
 from tallytree import parsing
 from tallytree.parsing.items import ChartShape, live_items, max_marginals
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, outline_of
 from tallytree.parsing.profile import TreeProfile
 from tallytree.planning.options import RunOptions
 from tallytree.running.charts import Scores
@@ -40,6 +40,44 @@ def test_items_above_a_floor_keep_all_trees_above_it(sentence: Sentence, seed: i
     for tally, score in expected.items():
         if score >= floor:
             assert scored[tally] == pytest.approx(score, abs=1e-9)
+
+
+@given(sentences(), seeds)
+@few
+def test_items_are_those_with_a_max_marginal(sentence: Sentence, seed: int) -> None:
+    shape, scores = shaped(sentence, (0,), seed)
+    assert np.array_equal(
+        live_items(shape, scores, np.inf).live, max_marginals(shape, scores, np.inf).above().live
+    )
+
+
+@pytest.mark.parametrize("words", [63, 64, 65, 130])
+def test_items_of_long_sentences(words: int) -> None:
+    forest = toy(words)
+    shape = ChartShape.of(forest.grammar, words, (parsing.count("M"),))
+    rng = np.random.default_rng(words)
+    spans = words * (words + 1) // 2
+    rules = np.broadcast_to(forest.scores.rules, (len(forest.scores.rules), spans))
+    some = np.where(rng.random(rules.shape) < 0.3, -np.inf, rules)
+    some[:, -1] = rules[:, -1]
+    for scores in (forest.scores, Scores(forest.scores.words, some, forest.scores.chains)):
+        items = live_items(shape, scores, np.inf)
+        assert np.array_equal(items.live, max_marginals(shape, scores, np.inf).above().live)
+        assert 0 < items.live.sum() < items.live.size
+
+
+@given(sentences(), seeds)
+@few
+def test_an_outline_knows_fewer_convolutions_than_the_chart(sentence: Sentence, seed: int) -> None:
+    shape, scores = shaped(sentence, (0, 7), seed)
+    items = live_items(shape, scores, np.inf)
+    for window in ({}, {0: (1, 2)}, {1: (None, 1)}):
+        outline = outline_of(shape, items, window)
+        least, plan = outline.least_groups, TreePlan(shape, items, window=window, outline=outline)
+        assert plan.layout.operations == TreePlan(shape, items, window=window).layout.operations
+        assert plan.layout.joined >= least if not window else least >= 0
+        with pytest.raises(RuntimeError, match="has been used"):
+            outline.layout(np.inf)
 
 
 @given(sentences(), seeds)

@@ -17,7 +17,7 @@ from tallytree.bounding import Question, bounded
 from tallytree.parsing import count
 from tallytree.parsing.bounded import chart_searcher
 from tallytree.planning.options import Options, PlanOptions
-from tallytree.running.bounds import Wanted
+from tallytree.running.bounds import Search, Wanted
 from tallytree.running.chart_bounds import ChartSearcher, labelling_of, steps_of
 from tallytree.solving import ask
 
@@ -91,7 +91,7 @@ def searcher(trees: parsing.Forest) -> ChartSearcher:
 
 
 def best_of_five(search: ChartSearcher) -> tuple[float, list[int]]:
-    found = search(Wanted([5], [5]), [], None, np.inf, np.inf)
+    found = search(Search(Wanted([5], [5])))
     assert found is not None and found.finished
     return found.value, found.labelling(0).tolist()
 
@@ -107,14 +107,14 @@ def test_a_search_starts_from_derivations_alone() -> None:
     search, wanted = searcher(trees), Wanted([1], [1])
     score, steps = trees.derived(tt.solve(trees, where=count("M") == 1, strategy="full").tree)
     start = labelling_of(steps, 6)
-    found = search(wanted, [start], None, np.inf, np.inf)
+    found = search(Search(wanted, [start]))
     assert found.value == pytest.approx(score) and steps_of(start).tolist() == steps.tolist()
     wrong = [start[:-5], np.where(start == 1, 0, start), np.roll(start, 5), np.full_like(start, 10**9)]
     changed = start.copy()
     changed[1] += 1  # another rule
     for one in (*wrong, changed):
         with pytest.raises(ValueError, match="no derivation of a tree"):
-            search(wanted, [one], None, np.inf, np.inf)
+            search(Search(wanted, [one]))
 
 
 def test_a_certificate_that_is_wrong_is_found_out() -> None:

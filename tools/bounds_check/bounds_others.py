@@ -1,7 +1,7 @@
 """Lists, trees and sentences by bounds, compared with full tables and charts."""
 
 import numpy as np
-from bounds_single import constrained, constraint, verified
+from bounds_single import constrained, constraint, function_of, verified
 
 import tallytree as tt
 from tallytree import parsing
@@ -81,7 +81,7 @@ def forest_of(rng, most):
 
 
 def check_trees(rng, most, tally):
-    """Check the best tree under a constraint, and with a loss, beside whole charts."""
+    """Check the best tree under a constraint, for a function, and with a loss, beside whole charts."""
     forest = forest_of(rng, min(most, 9))
     labels = [parsing.count(name) for name in ("A", "B", "S")]
     one, two = (labels[int(i)] for i in rng.permutation(3)[:2])
@@ -100,6 +100,16 @@ def check_trees(rng, most, tally):
         wrong = _tree_compared(lambda way, where=where: tt.solve(forest, where=where, strategy=way), tally)
         if wrong:
             return f"trees of {forest.words} with {where}: {wrong}"
+    for read in ([one], [one, two], [one, parsing.count(name="few", cap=at + 1), two]):
+        objective, words = function_of(rng, [at, more, 1][: len(read)])
+        limit = wheres[int(rng.integers(5))] if rng.random() < 0.3 else None
+
+        def ask(way, read=read, objective=objective, limit=limit):
+            return tt.solve(forest, read, objective, where=limit, strategy=way)
+
+        wrong = _tree_compared(ask, tally)
+        if wrong:
+            return f"trees of {forest.words}, {words} with {limit}: {wrong}"
     for _ in range(3):
         wrong = _check_tree_loss(rng, forest, wheres[int(rng.integers(5))], tally)
         if wrong:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import bounded, first_work, known_so_far, work_limit
+from tallytree.bounding.strategy import bounded, first_work, known_so_far, supported, work_limit
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
@@ -25,8 +25,11 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
 
     If only one question will be asked of the table, it may hold nothing but the answer.
     """
-    if ask is None or options.strategy == "full":
-        return _in_full(query, options, ask)
+    engine = engine_of(query.subject)
+    if ask is None or options.strategy == "full" or not supported(query, options):
+        return _in_full(query, options, ask, engine.plan(query, options.plan))
+    if options.strategy == "auto" and engine.outline is not None:
+        return _by_stages(query, options, ask, engine.outline)
     most_work = first_work(query, options, ask(), WORTH_TRYING)
     found = bounded(query, ask(), options, most_work) if most_work else None
     if found is not None and found.finished:
@@ -35,27 +38,40 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     if found is not None and found.ended and limited:
         raise _known(None, found, ask())
     try:
-        return _in_full(query, options, ask, found)
+        return _in_full(query, options, ask, engine.plan(query, options.plan))
     except BudgetError as error:
         return _within_limits(query, ask(), options, error)
 
 
-def _in_full(
-    query: Query[Any], options: Options, ask: Ask | None, known: BoundedTable | None = None
-) -> TallyTable[Any]:
-    """Compute the full table; where its plan shows that it takes long, first search on from what is known."""
-    engine = engine_of(query.subject)
-    plan = engine.plan(query, options.plan)
-    if ask is not None and options.strategy == "auto" and engine.trial is not None:
-        work = min(engine.trial(query, options.plan, plan), work_limit(query.subject, options))
-        question = ask() if known is None else known.continued(ask())
-        found = bounded(query, question, options, work) if work and question.objective is None else None
-        if found is not None and found.finished:
-            return found
+def _by_stages(query: Query[Any], options: Options, ask: Ask, outline: Any) -> TallyTable[Any]:
+    """Search for a share of the time of the full table, as far as known: from outline, then plan.
+
+    The outline and the plan are those of the table, if it is computed after all.
+    """
+    try:
+        known = outline(query, options.plan)
+        plan = None if known.early else known.plan()
+        question, spent = ask(), 0.0
+        while True:
+            work = min(known.work(plan, spent, question.searches), work_limit(query.subject, options))
+            found = bounded(query, question, options, work, known.searcher) if work else None
+            if found is not None and found.finished:
+                return found
+            if plan is not None:
+                return _in_full(query, options, ask, plan)
+            spent = work if found is None else found.found.work
+            question = question if found is None else found.continued(question)
+            plan = known.plan()
+    except BudgetError as error:
+        return _within_limits(query, ask(), options, error)
+
+
+def _in_full(query: Query[Any], options: Options, ask: Ask | None, plan: Any) -> TallyTable[Any]:
+    """Compute the full table."""
     if options.operation_limit is not None:
         each = 0.0 if ask is None else ask().row_operations
         check_operations(plan, options.operation_limit, each)
-    table: TallyTable[Any] = engine.profile(query, plan, options.run)
+    table: TallyTable[Any] = engine_of(query.subject).profile(query, plan, options.run)
     return table
 
 

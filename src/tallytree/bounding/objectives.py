@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.errors import ObjectiveError
-from tallytree.model.model import Model
-from tallytree.model.rounding import lowest_score
-from tallytree.running.bounds import Found, Wanted
+from tallytree.running.bounds import Found, Searcher, Wanted
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -31,11 +29,10 @@ Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
 _ROUNDS = 12
 _COARSE, _FINE = 6, 30
 """Number of bisection steps: while a better value may exist, and in the end."""
-_EVALUATION, _CALL = 16, 10_000
-"""The number of search operations that take as long as evaluating a function at one tally, and as a call."""
+_CALL = 625
+"""A call of a function takes as long as evaluating it at so many tallies."""
 _PASS = 1 / 8
 """The cost of the bound of one tally from one pass, in evaluations."""
-_STATES = 6  # with more states, passes and tables do more operations in the same time
 
 
 class Tallies(NamedTuple):
@@ -56,11 +53,6 @@ class Tallies(NamedTuple):
     allowed: NDArray[np.bool_]
 
 
-def evaluation_work(model: Model) -> float:
-    """Return how many search operations over a model take as long as evaluating a function at one tally."""
-    return _EVALUATION * max(1.0, float(np.mean(model.cardinalities)) / _STATES)
-
-
 class UnknownError(Exception):
     """A full table is needed: the function takes too long, or is undefined where no labelling may be."""
 
@@ -78,7 +70,7 @@ class ObjectiveSearch:
         The tallies that may be optimal.
     tallies : Tallies
         All of them.
-    model : Model
+    searcher : Searcher
         What is searched.
     most_work : float
         The work of evaluating the function after which a full table is needed.
@@ -97,12 +89,12 @@ class ObjectiveSearch:
         names: tuple[str, ...],
         box: Wanted,
         tallies: Tallies,
-        model: Model,
+        searcher: Searcher,
         most_work: float = inf,
     ) -> None:
         self.objective, self.names, self.box = objective, names, box
-        self.lowest = lowest_score(model.blocks)  # of all labellings, or below
-        self._each, self._most_work = evaluation_work(model), most_work
+        self.lowest = searcher.lowest  # of all labellings, or below
+        self._each, self._most_work = searcher.evaluation_work, most_work
         self.tallies, self.read = tallies, tallies.seen[:, : len(names)].T
         self.alive = tallies.allowed.copy()
         self.highest = np.full(len(self.alive), inf)  # bounds on the score for each tally, from all passes
@@ -241,7 +233,7 @@ class ObjectiveSearch:
         return values
 
     def _count(self, evaluations: float) -> None:
-        self.work += _CALL + self._each * evaluations
+        self.work += self._each * (_CALL + evaluations)
         if self.work > self._most_work:
             raise UnknownError
 

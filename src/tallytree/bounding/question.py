@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from tallytree.answers.objective import Objective
 from tallytree.bounding.alternatives import boxes
-from tallytree.bounding.objectives import Tallies, evaluation_work
+from tallytree.bounding.objectives import Tallies
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import SHARE, SearchPrice
-from tallytree.running.bounds import Wanted
+from tallytree.running.bounds import Wanted, evaluation_work
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
@@ -29,7 +29,7 @@ MOST_TALLIES = 1 << 22
 
 _EVALUATED = 6  # times that a search evaluates a function for each tally of the box, if bounds help
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
-_SEARCHES = 8  # usual maximum for the best value of a function
+_FEW_SEARCHES, _SEARCHES = 3, 8  # usual number and usual maximum for the best value of a function
 
 Line = tuple[float, tuple[float, ...]]
 Ends = Sequence[tuple[int, int]]
@@ -71,6 +71,11 @@ class Question(NamedTuple):
     objective: Objective | None = None
     row_operations: float = 0.0
     offset: float = 0.0
+
+    @property
+    def searches(self) -> int:
+        """The number of searches that it takes, usually."""
+        return 1 if self.objective is None else _FEW_SEARCHES
 
     def wanted(
         self, query: Query[Any], room: float = inf, ends: Ends | None = None

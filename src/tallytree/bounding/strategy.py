@@ -29,7 +29,7 @@ from tallytree.planning.options import Options
 from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import MOST_STATISTICS, SLOWER, SearchPrice, search_price
-from tallytree.running.bounds import Found, Searcher, Wanted
+from tallytree.running.bounds import Found, Search, Searcher, Wanted
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
@@ -68,12 +68,16 @@ def first_work(query: Query[Any], options: Options, question: Question, least: f
     Also 0 with ``strategy="auto"`` if the table takes fewer than `least` operations.
     """
     limit, function = work_limit(query.subject, options), question.objective is not None
+    outline = engine_of(query.subject).outline
     if options.strategy != "auto":
-        price = price_of(query, options) if function else None
+        if not function:
+            return limit
+        if outline is not None:
+            return min(max(_LEAST, outline(query, options.plan).work(share=_TIMES)), limit)
+        price = price_of(query, options)
         return limit if price is None else min(max(_LEAST, price.work(_TIMES)), limit)
-    trial = engine_of(query.subject).trial
-    if trial is not None:
-        return 0.0 if function else min(trial(query, options.plan), limit)
+    if outline is not None:
+        return min(outline(query, options.plan).work(searches=question.searches), limit)
     price = price_of(query, options, least)
     if price is None or price.table_operations < question.least_table(query, price):
         return 0.0
@@ -87,17 +91,22 @@ def work_limit(subject: Any, options: Options) -> float:
 
 
 def bounded(
-    query: Query[Any], question: Question, options: Options, most_work: float = inf
+    query: Query[Any],
+    question: Question,
+    options: Options,
+    most_work: float = inf,
+    searcher: Searcher | None = None,
 ) -> BoundedTable | None:
     """Answer a question about a query by bounds; None if bounds do not support it.
 
-    If the search reached a limit of work or memory, the table holds what is known. If it proves that no
-    labelling satisfies the constraint, this is an error.
+    `searcher`: of the query, if it was made before. If the search reached a limit of work or memory, the
+    table holds what is known. If it proves that no labelling satisfies the constraint, this is an error.
     """
-    if not _supported(query, question, options):
+    if not supported(query, options):
         return None
     room = options.plan.limit - options.plan.beside
-    ask = _Asking(engine_of(query.subject).search(query, options.plan), options, most_work)
+    searcher = searcher or engine_of(query.subject).search(query, options.plan)
+    ask = _Asking(searcher, options, most_work)
     asked = question.wanted(query, room, ask.searcher.ends)
     if asked is None:
         several = question.alternatives(query, ask.searcher.ends)
@@ -109,12 +118,11 @@ def bounded(
     return None if found is None else _table(query, counted, found, (question, wanted), options)
 
 
-def _supported(query: Query[Any], question: Question, options: Options) -> bool:
-    """Whether there is a search for a question."""
+def supported(query: Query[Any], options: Options) -> bool:
+    """Whether there is a search for a query."""
     if options.run.backend != "native" or options.plan.precision != "double" or not len(query.subject):
         return False
-    known = question.objective is None or isinstance(query.subject, Model)
-    return known and 0 < len(query.carried) <= MOST_STATISTICS
+    return 0 < len(query.carried) <= MOST_STATISTICS
 
 
 def _starts(question: Question) -> list[NDArray[np.int64]]:
@@ -161,7 +169,7 @@ class _Asking:
         self, wanted: Wanted, starts: list[NDArray[np.int64]], prices: NDArray[np.float64] | None
     ) -> Found | None:
         plan = self.options.plan
-        found = self.searcher(wanted, starts, prices, self.left, plan.limit - plan.beside)
+        found = self.searcher(Search(wanted, starts, prices, self.left, plan.limit - plan.beside))
         if found is not None:
             self.left -= found.work
             self.all.append(found)
@@ -179,7 +187,7 @@ def _by_function(
     limit = work_limit(query.subject, ask.options)
     most = whole if auto and whole < limit else inf
     search = ObjectiveSearch(
-        question.objective, names, wanted, all_tallies(wanted, query), query.subject, most
+        question.objective, names, wanted, all_tallies(wanted, query), ask.searcher, most
     )
 
     def with_evaluations(*asked: Any) -> Found | None:
@@ -191,7 +199,7 @@ def _by_function(
         return None  # the full table follows, so that what is known so far is not needed
     bound = search.value if found.finished else search.bound(found)
     passes = [(tuple(prices), most) for one in ask.all for prices, most in one.passes]
-    table = BoundedTable(query, counted, found, asked, ask.options.plan.order)
+    table = _table(query, counted, found, asked, ask.options)
     return table.knowing(bound, search.value, passes)
 
 

@@ -15,9 +15,9 @@ from tallytree.answers.certificate import Claim
 from tallytree.bounding.certificate import BoundsCertificate, BoundsEvidence
 from tallytree.bounding.table import BoundedTable
 from tallytree.parsing.forest import Forest
-from tallytree.parsing.items import ChartShape
+from tallytree.parsing.items import ChartShape, live_items
 from tallytree.parsing.parse import ChartPrice, Parse
-from tallytree.parsing.plan import TreePlan
+from tallytree.parsing.plan import TreePlan, outline_of
 from tallytree.parsing.profile import Derivation, certify_derivation, derivation, kept_bytes
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import readable_count
@@ -28,49 +28,96 @@ from tallytree.running.chart_bounds import ChartSearcher, steps_of
 from tallytree.running.charts import Scores
 from tallytree.values import counted
 
-# Measured in plain passes:
-_PLANNING = 5  # what it takes to find the items of a full chart, at least
-_TABLE = (1.5, 0.4)  # what an operation of a full chart takes, with one statistic and with several, at least
-_FEWEST = 6  # a search with fewer is not worth beginning after planning
-_SHARE = 1 / 2  # of the time of a full chart that searches may take before
+# Nanoseconds that parts of passes, bands and full charts take, at least. Only their ratios matter.
+_ROW, _ENTRY, _PATH = 6.0, 11.0, 2.0  # of a pass: a row of items, an item (there or not), a path over a span
+_CELL = 18.0  # of a band
+_SPLIT = 1.5  # of a full chart: a symbol over a split
+_GROUP = 120.0  # a group of rules over a split, for each statistic
+_JOINED, _OPERATION = 8.0, 0.12  # two rows of tallies, and each pair of their entries
 
-_BANDS = 1e5  # work of small bands
-_TINY, _SHORT, _LONG = 8, 12, 25  # words of sentences
-_SYMBOLS = 1000  # of large grammars
+_CALL = 4e5  # besides passes, to set up a search; and besides finding items, to plan a chart
+_PLANNING = 2  # passes that take as long as planning a chart
+
+_SHARE = 0.45  # of the time of a full chart that searches may take before
+_FEWEST = 4  # passes: most searches make as many
 
 
-def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
-    """Prepare a search for trees.
+def chart_searcher(query: Query[TreeStatistic], options: PlanOptions, speed: float = 1.0) -> ChartSearcher:
+    """Prepare a search for trees; `speed`: operations of a plain pass per nanosecond.
 
     Raises BudgetError if a plain chart exceeds the memory limit.
     """
     forest: Forest = query.subject
     shape = ChartShape.of(forest.grammar, len(forest), query.counted)
     layout = ChartLayout.plain(shape.compiled.rules, shape.words, options.limit)
-    return ChartSearcher(layout, shape.compiled.levelled(forest.scores), shape.in_users_order(shape.shifts))
+    scores, shifts = shape.compiled.levelled(forest.scores), shape.in_users_order(shape.shifts)
+    return ChartSearcher(layout, scores, shifts, _CELL * speed)
 
 
-def trial_work(query: Query[TreeStatistic], options: PlanOptions, plan: TreePlan | None = None) -> float:
-    """Return how much work a search may take before the full chart is planned; given a plan, before it runs.
+class TreeOutline:
+    """What is known of the chart of a query before its tables are laid out: the least time that it takes.
 
-    Most searches make fewer passes than it takes to find the items of a full chart. But the chart of a short
-    sentence, or with a large grammar, whose symbols are rare, may take little besides, and a constraint may
-    take many passes: then the chart is planned first.
+    Finding the items of a chart takes no longer than a plain pass, and their number says what a pass and a
+    full chart take at least. Every part of them is counted, not timed.
+
+    Raises BudgetError if the search for the items exceeds the memory limit.
     """
-    forest, several = query.subject, len(query.carried) > 1
-    operations = forest.price.operations * max((s.levels for s in query.carried), default=1)
-    words, rare = len(forest), len(forest.grammar.symbols) > _SYMBOLS
-    if query.constraint is None:
-        first = 0.0 if words < _TINY else 6 + words / 5
-    elif words < _SHORT or (rare and (several or words < _LONG)):
-        first = 0.0
-    else:
-        first = min(12.0, 3 + words / 4) if several else min(8.0, 4 + words / 10)
-    if plan is None:
-        return float(first and first * operations + _BANDS)
-    whole = _PLANNING + _TABLE[several] * plan.operations / operations
-    passes = _SHARE * whole - first
-    return float(passes * operations + _BANDS) if passes >= _FEWEST else 0.0
+
+    def __init__(self, query: Query[TreeStatistic], options: PlanOptions) -> None:
+        forest: Forest = query.subject
+        self._query, self._options = query, options
+        self._shape = ChartShape.of(forest.grammar, len(forest), query.carried)
+        self._items = live_items(self._shape, self._shape.compiled.levelled(forest.scores), options.limit)
+        self._chart = outline_of(self._shape, self._items, query.window)
+
+    @cached_property
+    def searcher(self) -> ChartSearcher:
+        """The search by bounds for the query."""
+        return chart_searcher(self._query, self._options, self._speed)
+
+    @property
+    def early(self) -> bool:
+        """Whether a search begins before the chart is planned: with one statistic, a plan takes no time."""
+        return len(self._shape.statistics) > 1
+
+    def plan(self) -> TreePlan:
+        """Plan the full chart, once only."""
+        return TreePlan(self._shape, self._items, self._options, self._query.window, self._chart)
+
+    def work(
+        self, plan: TreePlan | None = None, spent: float = 0.0, searches: int = 1, share: float = _SHARE
+    ) -> float:
+        """Return how much work searches may take: a share of the time of the chart, as far as it is known.
+
+        In operations of plain passes, and less what has been `spent` before; 0 if that is too little for most
+        searches. Setting up a search takes no longer than a pass.
+        """
+        setup = self._pass_time + _CALL
+        before = setup + spent / self._speed if spent else 0.0
+        time = share * (_CALL + _PLANNING * self._pass_time + self._chart_time(plan)) - setup - before
+        passes = int(time / self._pass_time)
+        # searches end after the pass in which they reach the limit
+        return float(passes - 0.5) * self._plain_operations if passes >= _FEWEST * searches else 0.0
+
+    @property
+    def _speed(self) -> float:
+        return self._plain_operations / self._pass_time
+
+    @cached_property
+    def _plain_operations(self) -> float:
+        return ChartLayout.plain(self._shape.compiled.rules, self._shape.words, np.inf).operations
+
+    @cached_property
+    def _pass_time(self) -> float:
+        spans, paths = self._shape.shifts.shape[1], len(self._shape.compiled.rules.chains)
+        return float(_ROW * self._items.rows + (_ENTRY * self._shape.symbols + _PATH * paths) * spans)
+
+    def _chart_time(self, plan: TreePlan | None) -> float:
+        splits, groups = self._chart.least_splits, self._chart.least_groups
+        least = _SPLIT * splits * self._shape.symbols + _GROUP * groups * len(self._shape.statistics)
+        if plan is None:
+            return least
+        return least + _JOINED * plan.layout.joined + _OPERATION * plan.operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tallytree.errors import ModelError
-from tallytree.parsing.bounded import BoundedTrees, chart_searcher, trial_work
+from tallytree.parsing.bounded import BoundedTrees, TreeOutline, chart_searcher
 from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.plan import plan_trees
@@ -30,7 +30,7 @@ def _query(
     return Query(subject, read, constraint, constraint)
 
 
-CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution, chart_searcher, trial_work, BoundedTrees)
+CHARTS = Engine(_query, plan_trees, TreeProfile, TreeDistribution, chart_searcher, TreeOutline, BoundedTrees)
 """Queries about the trees of a sentence."""
 
 register_engine(CHARTS, Forest)

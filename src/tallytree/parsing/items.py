@@ -1,8 +1,8 @@
 """The items of a chart: which symbols over which spans are part of a relevant tree.
 
-A plain upward and downward pass finds the score of the best tree with each item, its **max-marginal**. Items
-that are part of no tree have none. This happens before planning: a plan takes the items as given and does not
-depend on scores.
+This is found before planning, from the rules and from which scores are ``-inf``: a plan takes the items as
+given and does not depend on other scores. A plain upward and downward pass finds more: the score of the best
+tree with each item, its **max-marginal**.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Items:
     live: NDArray[np.uint8]
     kept_bytes: int  # the memory that they keep
     peak_bytes: int  # the peak memory of the search for them
+    rows: float = 0.0  # the rows of items that a plain pass goes over
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Marginals:
     def above(self, floor: float = -np.inf) -> Items:
         """Return the items whose best tree scores at least this."""
         live: NDArray[Any] = ((self.best > -np.inf) & (self.best >= floor)).astype(np.uint8)
-        return Items(read_only(live), self.best.nbytes, self.peak_bytes)
+        return Items(read_only(live), live.nbytes, self.peak_bytes)
 
 
 def max_marginals(
@@ -118,5 +119,13 @@ def max_marginals(
 
 
 def live_items(shape: ChartShape, scores: Scores, memory_limit: float) -> Items:
-    """Return the items that are part of some tree."""
-    return max_marginals(shape, scores, memory_limit).above()
+    """Return the items that are part of some tree.
+
+    Raises BudgetError if it takes more than the memory limit to find them.
+    """
+    grammar = shape.compiled.rules.native
+    peak = int(grammar.items_bytes(shape.words))
+    if peak > memory_limit:
+        raise chart_too_large(shape.words, peak, memory_limit)
+    live, rows = grammar.items(scores.words, scores.rules, scores.chains)
+    return Items(read_only(live), live.nbytes, peak, rows)

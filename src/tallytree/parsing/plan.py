@@ -25,7 +25,7 @@ from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import listed, readable_bytes, readable_count
 from tallytree.planning.carried import Window, window_ends
-from tallytree.planning.charts import ChartLayout, ChartTallies
+from tallytree.planning.charts import ChartOutline, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
 from tallytree.planning.plan import check_window
 from tallytree.planning.program import Step
@@ -54,6 +54,8 @@ class TreePlan:
         The memory limit; the other options are for models.
     window : mapping, optional
         The relevant tallies.
+    outline : ChartOutline, optional
+        The outline of the chart, if it was made before.
 
     Attributes
     ----------
@@ -68,8 +70,7 @@ class TreePlan:
     operations : float
         The number of additions and comparisons of the upward pass.
     peak_bytes : int
-        The peak memory: of the chart and its plan, or of the two plain passes before it that find
-        the items.
+        The peak memory: of the chart and its plan, or of the search for the items before it.
     """
 
     def __init__(
@@ -78,17 +79,12 @@ class TreePlan:
         items: Items,
         options: PlanOptions = _DEFAULTS,
         window: Window | None = None,
+        outline: ChartOutline | None = None,
     ) -> None:
         self.shape, self.live, self.window = shape, items, window or {}
         self.options, self.limit = options, options.limit
-        self.layout = ChartLayout.counting(
-            shape.compiled.rules, shape.words, self._tallies(), items.live, self.limit, items.kept_bytes
-        )
-
-    def _tallies(self) -> ChartTallies:
-        low, high = np.array(window_ends(self.window, self.shape.order), dtype=np.int64)
-        caps = cap_array([self.statistics[i].cap for i in self.shape.order])
-        return ChartTallies(self.shape.shifts, caps, low, high)
+        outline = outline or outline_of(shape, items, self.window)
+        self.layout = outline.layout(self.limit, items.kept_bytes)
 
     @property
     def statistics(self) -> tuple[TreeStatistic, ...]:
@@ -221,6 +217,14 @@ class TreePlan:
 
 def _restored(shape: ChartShape, items: Items, options: PlanOptions, window: Window) -> TreePlan:
     return TreePlan(shape, items, options, window)
+
+
+def outline_of(shape: ChartShape, items: Items, window: Window) -> ChartOutline:
+    """Return the outline of a chart."""
+    low, high = np.array(window_ends(window, shape.order), dtype=np.int64)
+    caps = cap_array([shape.statistics[i].cap for i in shape.order])
+    tallies = ChartTallies(shape.shifts, caps, low, high)
+    return ChartOutline(shape.compiled.rules, shape.words, tallies, items.live)
 
 
 def plan_trees(query: Query[TreeStatistic], options: PlanOptions) -> TreePlan:

@@ -78,7 +78,7 @@ class ChartTallies:
 
 @dataclass(frozen=True, eq=False)
 class ChartLayout:
-    """The tables of a chart; made by :meth:`plain` or :meth:`counting`."""
+    """The tables of a chart; made by :meth:`plain` or :meth:`ChartOutline.layout`."""
 
     rules: ChartRules
     words: int
@@ -96,27 +96,6 @@ class ChartLayout:
             made = native.ChartLayout.plain(rules.native, words, memory_limit)
         return cls(rules, words, None, None, made)
 
-    @classmethod
-    def counting(
-        cls,
-        rules: ChartRules,
-        words: int,
-        tallies: ChartTallies,
-        live: NDArray[np.uint8],
-        memory_limit: float,
-        beside: int = 0,
-    ) -> ChartLayout:
-        """Lay out a chart with statistics; `beside` bytes of the limit are used otherwise.
-
-        Raises BudgetError if it exceeds the memory limit.
-        """
-        t = tallies
-        with _budget(words, memory_limit, beside):
-            made = native.ChartLayout.tallies(
-                rules.native, words, t.shifts, t.caps, t.low, t.high, live, memory_limit - beside
-            )
-        return cls(rules, words, tallies, live, made)
-
     @property
     def items(self) -> int:
         """The number of symbols over spans."""
@@ -131,6 +110,11 @@ class ChartLayout:
     def operations(self) -> float:
         """The number of additions and comparisons of the upward pass."""
         return self.native.operations
+
+    @property
+    def joined(self) -> float:
+        """The number of convolutions, of one row of tallies with another."""
+        return self.native.joined
 
     @property
     def arena_bytes(self) -> int:
@@ -181,6 +165,30 @@ class ChartLayout:
         layer = int(step.verb == "unary")
         states = self.rules.symbols if self.live is None else int(np.count_nonzero(self.live[layer, span]))
         return states, int(self.cells[span, layer])
+
+
+class ChartOutline:
+    """What is known of a chart with statistics before its tables are laid out.
+
+    `live`: ``[layer][span][symbol]``, which items the chart has.
+    """
+
+    def __init__(self, rules: ChartRules, words: int, tallies: ChartTallies, live: NDArray[np.uint8]) -> None:
+        self._parts = rules, words, tallies, live
+        t = tallies
+        self._native = native.ChartOutline(rules.native, words, t.shifts, t.caps, t.low, t.high, live)
+        # splits that a full chart visits, and groups of rules over them, each with a convolution at least
+        self.least_splits, self.least_groups = self._native.least
+
+    def layout(self, memory_limit: float, beside: int = 0) -> ChartLayout:
+        """Lay out the tables, once only; `beside` bytes of the limit are used otherwise.
+
+        Raises BudgetError if they exceed the memory limit.
+        """
+        rules, words, tallies, live = self._parts
+        with _budget(words, memory_limit, beside):
+            made = self._native.layout(memory_limit - beside)
+        return ChartLayout(rules, words, tallies, live, made)
 
 
 def chart_too_large(words: int, size: float, limit: float, place: str = "") -> BudgetError:

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.model.model import Model
+from tallytree.model.rounding import lowest_score
 from tallytree.planning.orders import Check, Order
 from tallytree.planning.search_price import program_for
 from tallytree.statistics.statistic import Statistic
 
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)
+_EVALUATION = 16  # operations that take as long as evaluating a function at one tally
+_STATES = 6  # with more states, passes and tables do more operations in the same time
 SCALINGS = {
     "none": native.LossScaling.NONE,
     "margin": native.LossScaling.MARGIN,
@@ -72,81 +75,13 @@ class Wanted(NamedTuple):
         )
 
 
-class Searcher(Protocol):
-    """What can be searched by bounds: a model or a sentence, with the statistics that have prices."""
+class Search(NamedTuple):
+    """A search for what is wanted: where it starts, and what it may take.
 
-    @property
-    def ends(self) -> Sequence[tuple[int, int]]:
-        """The range of each statistic."""
-
-    def __call__(
-        self,
-        wanted: Wanted,
-        starts: Sequence[NDArray[np.int64]],
-        prices: NDArray[np.float64] | None,
-        most_work: float,
-        memory_limit: float,
-    ) -> Found | None:
-        """Search, as :func:`search` does."""
-
-
-class ModelSearcher(NamedTuple):
-    """A model."""
-
-    model: Model
-    statistics: Sequence[Statistic]
-    order: Order | None
-    check: Check | None
-
-    @property
-    def ends(self) -> Sequence[tuple[int, int]]:
-        """The range of each statistic."""
-        return [s.extent for s in self.statistics]
-
-    def __call__(
-        self,
-        wanted: Wanted,
-        starts: Sequence[NDArray[np.int64]],
-        prices: NDArray[np.float64] | None,
-        most_work: float,
-        memory_limit: float,
-    ) -> Found | None:
-        """Search for the best labelling."""
-        return search(
-            self.model,
-            self.statistics,
-            wanted,
-            order=self.order,
-            check=self.check,
-            starts=starts,
-            prices=prices,
-            most_work=most_work,
-            memory_limit=memory_limit,
-        )
-
-
-def search(
-    model: Model,
-    statistics: Sequence[Statistic],
-    wanted: Wanted,
-    *,
-    order: Order | None = None,
-    check: Check | None = None,
-    starts: Sequence[NDArray[np.int64]] = (),
-    prices: NDArray[np.float64] | None = None,
-    most_work: float = np.inf,
-    memory_limit: float = np.inf,
-) -> Found | None:
-    """Search for the best labelling; None if this is not supported, or does not fit in memory.
-
-    Parameters
+    Attributes
     ----------
-    model, statistics
-        Uncapped statistics, one to three.
     wanted : Wanted
         What is maximised.
-    order, check : optional
-        As for a plan.
     starts : sequence of labellings
         Known labellings.
     prices : float array, optional
@@ -156,14 +91,70 @@ def search(
     memory_limit : float
         In bytes.
     """
-    program = program_for(model, statistics, order, check)
-    return native.search_by_bounds(
-        program,
-        [block.tables for block in model.blocks],
-        [block.tables for s in statistics for block in s.blocks],
-        wanted.native(),
-        list(starts),
-        prices,
-        most_work,
-        memory_limit,
-    )
+
+    wanted: Wanted
+    starts: Sequence[NDArray[np.int64]] = ()
+    prices: NDArray[np.float64] | None = None
+    most_work: float = np.inf
+    memory_limit: float = np.inf
+
+    def native(self) -> tuple[native.Need, list[NDArray[np.int64]], NDArray[np.float64] | None, float, float]:
+        """Return the same in the form for the compiled code."""
+        return self.wanted.native(), list(self.starts), self.prices, self.most_work, self.memory_limit
+
+
+class Searcher(Protocol):
+    """What can be searched by bounds: a model or a sentence, with the statistics that have prices."""
+
+    @property
+    def ends(self) -> Sequence[tuple[int, int]]:
+        """The range of each statistic."""
+
+    @property
+    def lowest(self) -> float:
+        """No score is lower, except ``-inf``."""
+
+    @property
+    def evaluation_work(self) -> float:
+        """The work that takes as long as evaluating a function at one tally."""
+
+    def __call__(self, asked: Search) -> Found | None:
+        """Search for the best labelling; None if this is not supported, or does not fit in memory."""
+
+
+class ModelSearcher(NamedTuple):
+    """A model, with one to three uncapped statistics; `order` and `check` are as for a plan."""
+
+    model: Model
+    statistics: Sequence[Statistic]
+    order: Order | None = None
+    check: Check | None = None
+
+    @property
+    def ends(self) -> Sequence[tuple[int, int]]:
+        """The range of each statistic."""
+        return [s.extent for s in self.statistics]
+
+    @property
+    def lowest(self) -> float:
+        """No score is lower, except ``-inf``."""
+        return lowest_score(self.model.blocks)
+
+    @property
+    def evaluation_work(self) -> float:
+        """The work that takes as long as evaluating a function at one tally."""
+        return evaluation_work(self.model)
+
+    def __call__(self, asked: Search) -> Found | None:
+        """Search for the best labelling; None if this is not supported, or does not fit in memory."""
+        return native.search_by_bounds(
+            program_for(self.model, self.statistics, self.order, self.check),
+            [block.tables for block in self.model.blocks],
+            [block.tables for s in self.statistics for block in s.blocks],
+            *asked.native(),
+        )
+
+
+def evaluation_work(model: Model) -> float:
+    """Return how many search operations over a model take as long as evaluating a function at one tally."""
+    return _EVALUATION * max(1.0, float(np.mean(model.cardinalities)) / _STATES)

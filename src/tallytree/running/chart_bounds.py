@@ -13,21 +13,26 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.planning.charts import ChartLayout
-from tallytree.running.bounds import Found, Wanted
+from tallytree.running.bounds import Found, Search
 from tallytree.running.charts import Scores
 
 _STEP_NUMBERS = 5
+_CELL = 16.0
 
 
 class ChartSearcher:
     """A sentence whose trees are searched by bounds.
 
     `layout`: of a plain chart. `shifts`: ``[bag][span][statistic]``, for one to three uncapped statistics.
+    `cell`: the operations of a plain pass that take as long as a cell of a band.
     """
 
-    def __init__(self, layout: ChartLayout, scores: Scores, shifts: NDArray[np.int32]) -> None:
+    def __init__(
+        self, layout: ChartLayout, scores: Scores, shifts: NDArray[np.int32], cell: float = _CELL
+    ) -> None:
         arrays = (scores.words, scores.rules, scores.chains)
-        self._search = native.ChartSearch(layout.native, *arrays, np.ascontiguousarray(shifts))
+        self._search = native.ChartSearch(layout.native, *arrays, np.ascontiguousarray(shifts), cell)
+        self._cell = cell
 
     @property
     def ends(self) -> Sequence[tuple[int, int]]:
@@ -39,16 +44,19 @@ class ChartSearcher:
         """The largest size of a score."""
         return self._search.magnitude
 
-    def __call__(
-        self,
-        wanted: Wanted,
-        starts: Sequence[NDArray[np.int64]],
-        prices: NDArray[np.float64] | None,
-        most_work: float,
-        memory_limit: float,
-    ) -> Found | None:
+    @property
+    def lowest(self) -> float:
+        """No score is lower, except ``-inf``."""
+        return -self.magnitude
+
+    @property
+    def evaluation_work(self) -> float:
+        """The work that takes as long as evaluating a function at one tally: about that of a cell."""
+        return self._cell
+
+    def __call__(self, asked: Search) -> Found | None:
         """Search for the best tree; None if this is not supported, or does not fit in memory."""
-        return self._search.run(wanted.native(), list(starts), prices, most_work, memory_limit)
+        return self._search.run(*asked.native())
 
 
 def labelling_of(steps: NDArray[np.int32], words: int) -> NDArray[np.int64]:

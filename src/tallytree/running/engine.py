@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,27 @@ Root = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Cells of the last table, with their tallies and values."""
 
 
+class Outline(Protocol):
+    """What is known of a full table before it is planned."""
+
+    @property
+    def searcher(self) -> Searcher:
+        """A search by bounds instead."""
+
+    @property
+    def early(self) -> bool:
+        """Whether a search may begin before the table is planned, because the plan may take long."""
+
+    def plan(self) -> Any:
+        """Plan the table."""
+
+    def work(self, plan: Any = None, spent: float = 0.0, searches: int = 1, share: float = ...) -> float:
+        """Return how much work searches may take: a share of what the table takes, as far as it is known.
+
+        Less what has been `spent` before; 0 if that is too little for so many searches.
+        """
+
+
 @dataclass(frozen=True)
 class Engine:
     """An implementation of message passing for one kind of subject."""
@@ -34,9 +55,8 @@ class Engine:
     profile: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the best for every tally
     distribution: Callable[[Query[Any], Any, RunOptions], Any]  # runs a plan: the sum for every tally
     search: Callable[[Query[Any], PlanOptions], Searcher]  # prepares a search by bounds
-    # how much work a search may take before the full table is planned or, given its plan, is computed; None:
-    # the cost model of programs says
-    trial: Callable[..., float] | None = None
+    # what is known of a full table before it is planned; None: the cost model of programs says what it takes
+    outline: Callable[[Query[Any], PlanOptions], Outline] | None = None
     bounded: Any = None  # the table of what a search leaves; None for that of models
 
 
