@@ -121,7 +121,8 @@ double Need::loss(const Tally &tally) const {
 bool Need::prepare() {
     lossless_ = 0;
     if (box.empty()) return false;
-    if (scaling == Scaling::None && losses.empty()) return true;
+    if (plain()) return true;
+    if (box.low.more() > 0) return false;
     if (!losses.empty()) {
         if (static_cast<double>(losses.size()) != box.tallies()) return false;
         bool fine = true;
@@ -193,7 +194,7 @@ Least Need::least_table(double value, const Prices &prices, const Box &part) con
         for (l[1] = part.low[1]; l[1] <= part.high[1]; l[1]++) {
             l[2] = part.low[2];
             const double *row = losses.data() + place(l) - part.low[2];
-            const double base = paid({prices[0], prices[1], 0}, l);
+            const double base = prices[0] * static_cast<double>(l[0]) + prices[1] * static_cast<double>(l[1]);
             for (l[2] = part.low[2]; l[2] <= part.high[2]; l[2]++) {
                 const double x = row[l[2]];
                 if (std::isnan(x) || (scaling == Scaling::Slack && x <= 0)) continue;
@@ -210,8 +211,8 @@ Least Need::least(double value, const Prices &prices, const Box &part) const {
     if (!losses.empty()) return least_table(value, prices, part);
     Least best;
     if (scaling == Scaling::None) {
-        Tally l;
-        for (Index p = 0; p < kMostStatistics; p++) l[p] = prices[p] > 0 ? part.low[p] : part.high[p];
+        Tally l = part.high;
+        each_statistic(std::min(prices.more(), l.more()), [&](Index p) { l[p] = prices[p] > 0 ? part.low[p] : l[p]; });
         best.offer(value + paid(prices, l), l);
     } else if (scaling == Scaling::Margin) {
         best = least_quotient(-margin, numerator, denominator, prices, part);

@@ -45,6 +45,8 @@ class Need {
     std::vector<double> losses;
     Box box;  // the relevant tallies
 
+    // Whether it is the score alone, for all tallies of the box. Otherwise there are at most `kMostStatistics`.
+    bool plain() const { return scaling == Scaling::None && losses.empty(); }
     // -inf where the tally is not allowed.
     double value(double score, const Tally &tally) const;
     // The least score with which a tally reaches a value; inf where none does.

@@ -1,5 +1,4 @@
 // Where the next pass is made.
-#include "bounds/proximal.h"
 #include "bounds/tally_search.h"
 
 namespace tallytree::bounds {
@@ -40,8 +39,7 @@ std::optional<Prices> TallySearch::next_prices() {
 std::optional<Prices> TallySearch::bundle() {
     const Prices centre = passes_[best_].prices;
     if (!(spreads_[best_].budget > 0)) return {};
-    values_.clear();
-    slopes_.clear();
+    bundle_.begin(asked_.statistics);
     double tau = 0;
     for (std::size_t i = 0; i < passes_.size(); i++) {
         Prices gap{};
@@ -50,14 +48,11 @@ std::optional<Prices> TallySearch::bundle() {
             gap[p] = static_cast<double>(passes_[i].tally[p] - spreads_[i].tally[p]);
             value += gap[p] * (centre[p] - passes_[i].prices[p]);
         }
-        values_.push_back(value);
-        slopes_.push_back(gap);
+        bundle_.add(value, gap);
         if (i == best_) tau = spreads_[i].budget / std::max(inner(gap, gap), 1.0);
     }
-    const Prices move = proximal(values_, slopes_, tau);
-    double model = kNegativeInfinity;
-    for (std::size_t i = 0; i < values_.size(); i++) model = std::max(model, values_[i] + inner(slopes_[i], move));
-    if (!(spreads_[best_].budget - model > kGain * spreads_[best_].budget)) return {};
+    const Prices move = bundle_.step(tau);
+    if (!(spreads_[best_].budget - bundle_.model() > kGain * spreads_[best_].budget)) return {};
     if (!(norm(move) > 1e-6 * scale_ / measures_.variables)) return {};
     return plus(centre, move);
 }

@@ -102,7 +102,7 @@ void TallySearch::meet(double score, const Tally &tally, double slack) {
 }
 
 TallyLists TallySearch::lists(const Pass &pass, double most) {
-    return {listed_, asked_.statistics, pass.prices.data(),
+    return {listed_, asked_.statistics, pass.prices.first().data(),
             most,    need_.data(),      {count_[0].data(), count_[1].data(), count_[2].data()}};
 }
 

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "bounds/bundle.h"
 #include "bounds/messages.h"
 #include "kernels/tally_lists.h"
 
@@ -116,8 +117,7 @@ class TallySearch {
     std::vector<Pass> passes_;
     std::vector<Spread> spreads_;  // of the passes
     bool renewed_ = true;          // needs, or the numbers of tallies, are not those of the spreads
-    std::vector<double> values_;   // of the cuts of a bundle, and their slopes
-    std::vector<Prices> slopes_;
+    Bundle bundle_;
     std::size_t best_ = 0;  // the pass of the least budget
     Prices prices_{};
     std::vector<Candidate> candidates_;

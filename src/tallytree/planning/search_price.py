@@ -8,7 +8,7 @@ strongly coupled variables, bands are as large as tables. So these are estimates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, log10
 from typing import NamedTuple
 
@@ -112,12 +112,17 @@ def program_for(
     check: Check | None = None,
     *,
     draft: bool = False,
+    otherwise: Callable[[], Order] | None = None,
 ) -> native.Skeleton:
-    """Return a program for plain passes; a chain in its natural order needs no search for one."""
+    """Return a program for plain passes; a chain in its natural order needs no search for one.
+
+    `otherwise`: makes the order for other models, if it is not to be the best one for tables of tallies.
+    """
     if order is None:
         found = skeleton(model, statistics, "natural", check, draft=draft)
         if found.width <= 1 and found.step_count <= len(model) + 1:
             return found
+        order = None if otherwise is None else otherwise()
     return skeleton(model, statistics, order, check, draft=draft)
 
 

@@ -22,10 +22,10 @@ from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
-from tallytree.planning.plan import Plan
 from tallytree.planning.query import bind
-from tallytree.relaxation.ranges import folded, ranges_of
-from tallytree.relaxation.search import Limits, Relaxation, Search
+from tallytree.relaxation.ranges import ranges_of
+from tallytree.relaxation.result import Relaxation
+from tallytree.relaxation.search import Limits, Search
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
@@ -105,9 +105,6 @@ def relax(
         tolerance,
         whole_number(candidates, "candidates", least=0),
     )
-    priced = folded(model, model.blocks, ranges, None)
-    copies = sum(block.tables.nbytes for block in (*model.blocks, *priced.blocks[len(model.blocks) :]))
-    plan = Plan(priced, (), chosen.plan._replace(beside=2 * copies))
-    search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
+    search = Search(model, (*shown, *hidden), ranges, chosen.plan, limits, progress)
     search.run()
     return search.answer()
