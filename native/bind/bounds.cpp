@@ -224,6 +224,7 @@ auto met(const PyOutcome &self) {
     for (Index p = 0; p < self.statistics; p++) {
         Index low = kNoLimit, high = -kNoLimit;
         for (const Pass &one : self.outcome.passes) {
+            if (one.most == kNegativeInfinity) continue;
             low = std::min(low, one.tally[p]);
             high = std::max(high, one.tally[p]);
         }

@@ -10,12 +10,6 @@ void Bundle::begin(Index prices) {
     level_ = kNegativeInfinity;
 }
 
-void Bundle::add(double value, const Prices &slope) {
-    values_.push_back(value);
-    for (Index p = 0; p < size_; p++) slopes_.push_back(slope[p]);
-    is_cut_.push_back(1);
-}
-
 void Bundle::limit(Index p, double side, double room) {
     values_.push_back(-room);
     for (Index q = 0; q < size_; q++) slopes_.push_back(q == p ? side : 0.0);
@@ -24,7 +18,7 @@ void Bundle::limit(Index p, double side, double room) {
 
 // The weights are the best ones if no cut is above those that have one, and no limit is broken. Otherwise the one that
 // is furthest above gets a weight, too, and the weights are balanced again.
-Prices Bundle::step(double tau) {
+std::span<const double> Bundle::step(double tau) {
     Index top = -1;
     for (Index i = 0; i < std::ssize(values_); i++)
         if (is_cut_[i] && (top < 0 || values_[i] > values_[top])) top = i;
@@ -40,11 +34,11 @@ Prices Bundle::step(double tau) {
         weights_.push_back(0);
         if (!balance(tau) || std::ranges::find(active_, next) == active_.end()) break;
     }
-    Prices move(size_);
-    for (Index p = 0; p < size_; p++) move[p] = -tau * sum_[p];
+    move_.resize(size_);
+    for (Index p = 0; p < size_; p++) move_[p] = -tau * sum_[p];
     for (Index i = 0; i < std::ssize(values_); i++)
         if (is_cut_[i]) level_ = std::max(level_, values_[i] - tau * product(slope(i), sum_.data()));
-    return move;
+    return move_;
 }
 
 void Bundle::find_sum() {
@@ -89,8 +83,8 @@ bool Bundle::balance(double tau) {
     return false;
 }
 
-// Equations of the weights and of the level, by elimination with pivots. Equal slopes have no solution of their own, and
-// a little more on the diagonal makes one of their weights negative.
+// Equations of the weights and of the level, by elimination with pivots. Equal slopes have no solution of their own,
+// and a little more on the diagonal makes one of their weights negative.
 bool Bundle::solve(double tau) {
     constexpr double kMore = 1e-13;
     const auto many = static_cast<Index>(active_.size()), width = many + 2;

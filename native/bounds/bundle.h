@@ -4,22 +4,20 @@
 // least of their maximum plus |x|² / (2·tau), as a weighted sum of the slopes of a few cuts.
 #pragma once
 
+#include <numeric>
+#include <span>
+
 #include "bounds/tally.h"
 
 namespace tallytree::bounds {
 
-inline double inner(const Prices &x, const Prices &y) {
-    double sum = 0;
-    each_statistic(std::min(x.more(), y.more()), [&](Index p) { sum += x[p] * y[p]; });
-    return sum;
+inline double inner(const Few<double> &x, const Few<double> &y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
-inline double norm(const Prices &x) { return std::sqrt(inner(x, x)); }
-// x + times·y, of as many numbers as the longer one.
-inline Prices plus(const Prices &x, const Prices &y, double times = 1) {
-    Prices sum = x.more() < y.more() ? y : x;
-    const Index both = std::min(x.more(), y.more());
-    each_statistic(both, [&](Index p) { sum[p] = x[p] + times * y[p]; });
-    for (Index p = kMostStatistics + both; p < kMostStatistics + y.more(); p++) sum[p] = times * y[p];
+inline double norm(const Few<double> &x) { return std::sqrt(inner(x, x)); }
+inline Few<double> plus(const Few<double> &x, const Few<double> &y, double times = 1) {
+    Few<double> sum;
+    for (Index p = 0; p < kMostStatistics; p++) sum[p] = x[p] + times * y[p];
     return sum;
 }
 
@@ -29,11 +27,17 @@ class Bundle {
     // Forgets all cuts.
     void begin(Index prices);
     // The function is at least value + slope·x.
-    void add(double value, const Prices &slope);
+    template <class Slope>
+    void add(double value, const Slope &slope) {
+        values_.push_back(value);
+        for (Index p = 0; p < size_; p++) slopes_.push_back(slope[p]);
+        is_cut_.push_back(1);
+    }
     // The step may not make side·x[p] larger than the room there is.
     void limit(Index p, double side, double room);
 
-    Prices step(double tau);
+    // One number for each price, until the next step.
+    std::span<const double> step(double tau);
     // The maximum of the cuts after that step.
     double model() const { return level_; }
 
@@ -54,7 +58,7 @@ class Bundle {
     std::vector<double> slopes_;
     std::vector<char> is_cut_;
     std::vector<Index> active_;  // those with a weight
-    std::vector<double> weights_, wanted_, sum_, matrix_;
+    std::vector<double> weights_, wanted_, sum_, move_, matrix_;
     double level_ = 0;
 };
 

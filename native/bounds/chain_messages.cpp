@@ -230,7 +230,8 @@ void ChainMessages::find_best(Pass &pass) {
         std::uint64_t sum = 0;
         for (Index t = 0; t < length; t++)
             sum += static_cast<std::uint64_t>(rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]]);
-        const Tally counted = packing_.unpack(static_cast<Index>(sum));
+        Few<Index> counted;
+        packing_.unpack(static_cast<Index>(sum), counted);
         for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
         return;
     }

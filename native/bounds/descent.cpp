@@ -1,4 +1,5 @@
-// The least budget, or the least bound, that prices give: one at a time where two tangents meet, or several by a bundle.
+// The least budget, or the least bound, that prices give: one at a time where two tangents meet, or several by a
+// bundle.
 #include "bounds/bundle.h"
 #include "bounds/search.h"
 
@@ -89,8 +90,9 @@ bool Search::chords(Box &box, const Aim &aim) {
 void Search::fill_bundle(const Box &box, const Prices &centre) {
     bundle_.begin(statistics_);
     for (const Pass &one : passes_) {
-        const Cut c = cut(one, box);
-        if (std::isfinite(c.value)) bundle_.add(c.value + inner(c.slope, plus(centre, one.prices, -1)), c.slope);
+        Cut c = cut(one, box);
+        for (Index p = 0; p < statistics_; p++) c.value += c.slope[p] * (centre[p] - one.prices[p]);
+        if (std::isfinite(c.value)) bundle_.add(c.value, c.slope);
     }
     for (Index p = 0; p < statistics_; p++)
         for (const int side : {-1, 1})
@@ -107,7 +109,12 @@ bool Search::bundle(Box &box, const Aim &aim) {
         if ((known && best <= aim.good) || (!known && unreachable(box))) break;
         const Prices centre = passes_[at].prices;
         fill_bundle(box, centre);
-        const Prices move = bundle_.step(tau);
+        Prices there = centre;
+        const auto move = bundle_.step(tau);
+        for (Index p = 0; p < statistics_; p++) {
+            there[p] += move[p];
+            if (centre[p] * there[p] <= 0 && !useful(p, there[p] > 0 ? 1 : -1, box)) there[p] = 0;  // not nearly 0
+        }
         const double model = bundle_.model();
         if (best - model < std::max(known && aim.cuts ? 0.02 * best : 0.0, aim.precision)) {
             if (tau > 1e3 * scale_ / span_) break;
@@ -115,7 +122,7 @@ bool Search::bundle(Box &box, const Aim &aim) {
             continue;
         }
         round++;
-        const Pass next = pass(plus(centre, move));
+        const Pass next = pass(there);
         if (aim.cuts && !shrink(box)) return false;
         const double now = budget(next, box);
         if (now < best - 0.5 * (best - model)) tau *= 2;

@@ -112,7 +112,7 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     taken_.add(values_[begin_.back() - 1]);
     taken_.add(tables_->constant());
     taken_.add(paid(prices, tables_->constant_counts()));
-    Pass found{prices, taken_.total()};
+    Pass found{prices, taken_.total(), Tally(tables_->statistics())};
     if (found.most != kNegativeInfinity) found.tally = find_best();
     found.tolerance = kUnit * (slips_ + 16 * (std::abs(found.most) + tables_->range().reach(prices)));
     return found;

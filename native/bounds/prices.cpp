@@ -73,29 +73,29 @@ void Search::fixed_point(const Prices &start) {
     Pass at = passes_.empty() ? pass(start) : passes_.back();
     auto target = need_.slope(value_, value_tally_);
     if (!target) return;
-    Prices residual = plus(*target, at.prices, -1);
-    std::array<Prices, kMostStatistics> inverse{};  // of the Jacobian, minus the identity at first
+    Few<double> residual = plus(*target, at.prices.first(), -1);
+    Few<Few<double>> inverse{};  // of the Jacobian, minus the identity at first
     for (Index p = 0; p < kMostStatistics; p++) inverse[p][p] = -1;
-    const auto times = [&](const Prices &x) {
-        Prices y;
+    const auto times = [&](const Few<double> &x) {
+        Few<double> y;
         for (Index p = 0; p < kMostStatistics; p++) y[p] = inner(inverse[p], x);
         return y;
     };
     for (int round = 0, failed = 0; round < 12 && failed < 2 && may_pass(); round++) {
-        Prices move = plus({}, times(residual), -1);
+        Few<double> move = plus({}, times(residual), -1);
         const double most = 2 * norm(residual);
         if (norm(move) > most) move = plus({}, move, most / norm(move));
         const double length = norm(move);
         if (!(length > 0) || bend_ * length * length < 0.25 * good_) return;
         const double before = value_;
-        const Pass next = pass(plus(at.prices, move));
+        const Pass next = pass(plus(at.prices.first(), move));
         const double moved = distance(next.tally, at.tally);
         if (moved > 0) bend_ = std::clamp(moved / length, 0.02 * wide_, 0.5 * wide_);
         target = need_.slope(value_, next.tally);
         if (!target || moved == 0) return;
-        const Prices after = plus(*target, next.prices, -1), change = plus(after, residual, -1);
-        const Prices guess = times(change);
-        Prices left{};
+        const Few<double> after = plus(*target, next.prices.first(), -1), change = plus(after, residual, -1);
+        const Few<double> guess = times(change);
+        Few<double> left{};
         for (Index p = 0; p < kMostStatistics; p++)
             for (Index q = 0; q < kMostStatistics; q++) left[q] += move[p] * inverse[p][q];
         const double scale = inner(left, change);
@@ -152,10 +152,12 @@ bool Search::separate(const Box &box) {
         if (unreachable(box)) return false;
         bundle_.begin(statistics_);
         for (const Pass &one : passes_) bundle_.add(0, outside(box, one.prices, one.tally));
-        const Prices way = bundle_.step(1);
-        const double length = inner(way, way);
+        const auto way = bundle_.step(1);
+        const double length = std::inner_product(way.begin(), way.end(), way.begin(), 0.0);
         if (!(length > 1e-9)) return true;
-        pass(plus({}, way, std::ldexp(size, 2 + round) / length));
+        Prices prices(statistics_);
+        for (Index p = 0; p < statistics_; p++) prices[p] = std::ldexp(size, 2 + round) / length * way[p];
+        pass(prices);
     }
     return !(value_ == kNegativeInfinity && unreachable(box));
 }

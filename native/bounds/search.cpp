@@ -77,6 +77,7 @@ Outcome Search::run(std::optional<Prices> start) {
 Outcome Search::relax(const Report &report) {
     constexpr double kFewCells = 65536;
     report_ = report;
+    outcome_.prices = Prices(statistics_);
     const double all = static_cast<double>(stops_.passes) * subject_.operations();
     stops_.work = std::min(stops_.work, all + kCell * kFewCells);
     if (pass(Prices(statistics_)).most != kNegativeInfinity) {
@@ -126,6 +127,13 @@ Search::State Search::settle(Part &part) {
         if (d > 2 * good_ && !descend(part.box)) return State::Done;
         best_pass(part.box, d);
         if (d > 2 * good_ && !bracket(part.box)) return State::Done;
+        at = best_pass(part.box, d);
+    }
+    if (d > 4 * good_) {  // the value is far below the bound: a small band may hold a better one
+        const double before = value_;
+        bool within = false;
+        if (look(passes_[at], good_, subject_.operations() + 65536, within) == State::Spent) return State::Spent;
+        if (value_ > before && !shrink(part.box)) return State::Done;
         at = best_pass(part.box, d);
     }
     const double fair = subject_.operations() * (d <= good_ ? 64 : 16) + 65536;
@@ -210,7 +218,8 @@ void Search::keep_candidates(const Pass &pass) {
     const Packing packing(statistics_);
     const auto cells = messages_.tallies();
     const auto tally_of = [&](const Cell &cell) {
-        Tally tally = packing.unpack(cell.key);
+        Tally tally(statistics_);
+        packing.unpack(cell.key, tally);
         each_statistic(tally.more(), [&](Index p) { tally[p] += pass.tally[p]; });
         return tally;
     };
@@ -253,7 +262,7 @@ bool Search::settle_lossless() {
     const Poll poll = [this] { meter_.spend(kInfinity); };
     Search inside(messages_, subject_, only, {.work = stops_.work - work_}, poll);
     for (const auto &[tally, one] : outcome_.candidates)
-        if (tally == need_.corner()) inside.offer(one.labelling);
+        if (tally.first() == need_.corner()) inside.offer(one.labelling);
     const Outcome found = inside.run({});
     work_ += found.work;
     outcome_.ended |= found.ended;

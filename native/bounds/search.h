@@ -69,8 +69,8 @@ class Search {
     // A labelling to start from.
     void offer(const std::vector<std::int64_t> &labelling);
     Outcome run(std::optional<Prices> start);
-    // The score alone: first the least bound that prices give, then the bands; stops as soon as the gap is small enough.
-    // Reports what is known after each pass.
+    // The score alone: first the least bound that prices give, then the bands; stops as soon as the gap is small
+    // enough. Reports what is known after each pass.
     Outcome relax(const Report &report);
 
   private:

@@ -14,17 +14,22 @@ inline constexpr Index kMostStatistics = 3;  // of losses, sentences and charts
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kUnit = std::numeric_limits<double>::epsilon();
 
-// One number for each statistic. The first few lie in place, since most questions have no more; unused ones are 0.
+// One number for each of a few statistics; unused ones are 0.
+template <class T>
+using Few = std::array<T, kMostStatistics>;
+
+// One number for each of any number of statistics. The first few lie in place, since most questions have no more.
 template <class T>
 class Numbers {
   public:
     Numbers() = default;
+    Numbers(const Few<T> &first) : first_(first) {}  // NOLINT: few numbers are numbers
     explicit Numbers(Index size) : more_(std::max<Index>(size - kMostStatistics, 0)) {}
 
     T &operator[](Index p) { return p < kMostStatistics ? first_[p] : more_[p - kMostStatistics]; }
     const T &operator[](Index p) const { return p < kMostStatistics ? first_[p] : more_[p - kMostStatistics]; }
-    std::array<T, kMostStatistics> &first() { return first_; }
-    const std::array<T, kMostStatistics> &first() const { return first_; }
+    Few<T> &first() { return first_; }
+    const Few<T> &first() const { return first_; }
     // How many there are behind the first ones.
     Index more() const { return static_cast<Index>(more_.size()); }
     // In the order of the first number in which two differ.
@@ -32,7 +37,7 @@ class Numbers {
     auto operator<=>(const Numbers &) const = default;
 
   private:
-    std::array<T, kMostStatistics> first_{};
+    Few<T> first_{};
     std::vector<T> more_;
 };
 
@@ -44,6 +49,12 @@ template <class Use>
 void each_statistic(Index more, Use use) {
     for (Index p = 0; p < kMostStatistics; p++) use(p);
     for (Index p = kMostStatistics; p < kMostStatistics + more; p++) use(p);
+}
+
+inline double paid(const Few<double> &prices, const Few<Index> &tally) {
+    double sum = 0;
+    for (Index p = 0; p < kMostStatistics; p++) sum += prices[p] * static_cast<double>(tally[p]);
+    return sum;
 }
 
 inline double paid(const Prices &prices, const Tally &tally) {
@@ -67,6 +78,11 @@ struct Box {
         each_statistic(low.more(), [&](Index p) { inside &= low[p] <= tally[p] && tally[p] <= high[p]; });
         return inside;
     }
+    bool holds(const Few<Index> &tally) const {
+        bool inside = true;
+        for (Index p = 0; p < kMostStatistics; p++) inside &= low[p] <= tally[p] && tally[p] <= high[p];
+        return inside;
+    }
     bool single() const { return low == high; }
     Index extent(Index p) const { return high[p] - low[p] + 1; }
     double tallies() const {
@@ -81,6 +97,24 @@ struct Box {
             sum += std::abs(prices[p]) * static_cast<double>(std::max(std::abs(low[p]), std::abs(high[p])));
         });
         return sum;
+    }
+};
+
+// The same for a few statistics.
+struct FewBox {
+    Few<Index> low{}, high{};
+
+    FewBox() = default;
+    explicit FewBox(const Box &box) : low(box.low.first()), high(box.high.first()) {}
+    bool holds(const Few<Index> &tally) const {
+        bool inside = true;
+        for (Index p = 0; p < kMostStatistics; p++) inside &= low[p] <= tally[p] && tally[p] <= high[p];
+        return inside;
+    }
+    double tallies() const {
+        double n = 1;
+        for (Index p = 0; p < kMostStatistics; p++) n *= static_cast<double>(high[p] - low[p] + 1);
+        return n;
     }
 };
 
@@ -104,8 +138,9 @@ class Packing {
     static Index difference(Index key, Index other) {
         return static_cast<Index>(static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(other));
     }
-    Tally unpack(Index key) const {
-        Tally offset(statistics_);
+    // Fills the offsets of a key.
+    template <class Offsets>
+    void unpack(Index key, Offsets &offset) const {
         const Index size = Index{1} << bits_;
         for (Index p = statistics_; p-- > 1;) {
             const Index field = key & (size - 1);
@@ -113,7 +148,6 @@ class Packing {
             key = (key - offset[p]) >> bits_;
         }
         offset[0] = key;
-        return offset;
     }
 
   private:

@@ -90,7 +90,7 @@ class ItemSolver {
         Index first = 0;
         for (const auto &one : search.found().candidates()) {
             Labelling found;
-            found.tally.assign(one.tally.first().begin(), one.tally.first().begin() + skeleton_.statistics);
+            found.tally.assign(one.tally.begin(), one.tally.begin() + skeleton_.statistics);
             found.labels.assign(skeleton_.cardinalities.size(), 0);
             search.decode(one.number, found.labels.data());
             evaluate(found);

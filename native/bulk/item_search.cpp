@@ -43,17 +43,17 @@ bool ItemSearch::run(const LossItem &item, double truth_score, double *prices, T
                   truth_score,
                   table.largest,
                   table.regular};
-    std::copy(table.low.begin(), table.low.end(), asked.low.first().begin());
-    std::copy(table.extent.begin(), table.extent.end(), asked.extent.first().begin());
-    std::optional<Prices> start;
+    std::copy(table.low.begin(), table.low.end(), asked.low.begin());
+    std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());
+    std::optional<Few<double>> start;
     if (prices) {
-        start = Prices{};
-        std::copy_n(prices, asked.statistics, start->first().begin());
-        for (const double price : start->first())
+        start = Few<double>{};
+        std::copy_n(prices, asked.statistics, start->begin());
+        for (const double price : *start)
             if (!std::isfinite(price)) start.reset();
     }
     const bool found = search_.run(*messages_, asked, start, limits, meter);
-    if (prices) std::copy_n(search_.prices().first().begin(), asked.statistics, prices);
+    if (prices) std::copy_n(search_.prices().begin(), asked.statistics, prices);
     return found;
 }
 
