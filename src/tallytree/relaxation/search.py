@@ -21,7 +21,6 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError
-from tallytree.kernels import native
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
@@ -30,7 +29,7 @@ from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.price import Price
-from tallytree.planning.search_price import program_for
+from tallytree.planning.search_price import Program, pass_price, program_for
 from tallytree.relaxation.ranges import Range, flat, folded
 from tallytree.relaxation.result import Relaxation
 from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
@@ -102,7 +101,7 @@ class Search:
 
     # --- the search by bounds
 
-    def _program(self) -> native.Skeleton:
+    def _program(self) -> Program:
         """Return a program for MAP problems with prices, in the best order for one without tallies."""
         check = partial(check_size, self.options)
 
@@ -166,9 +165,7 @@ class Search:
     @cached_property
     def price(self) -> Price:
         """The cost of one pass."""
-        operations, size = native.pass_price(self.program)
-        program = self.program
-        return Price(program.variables, program.width, program.degree, 1, operations, int(size), "double")
+        return pass_price(self.program)
 
     def _offer(self, assignment: NDArray[np.int64]) -> tuple[int, ...]:
         """Keep a labelling if it satisfies the constraint and is the best so far; return its tallies."""
