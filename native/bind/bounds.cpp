@@ -13,8 +13,8 @@ using namespace bounds;
 bounds::Box box_of(std::span<const std::int64_t> low, std::span<const std::int64_t> high, Index statistics) {
     if (static_cast<Index>(low.size()) != statistics || high.size() != low.size())
         throw nb::value_error("a box needs both ends for each statistic");
-    bounds::Box box;
-    for (Index p = 0; p < std::min(statistics, kMostStatistics); p++) {
+    bounds::Box box{Tally(statistics), Tally(statistics)};
+    for (Index p = 0; p < statistics; p++) {
         if (std::max(std::abs(low[p]), std::abs(high[p])) > kNoLimit) throw nb::value_error("a box without ends");
         box.low[p] = low[p];
         box.high[p] = high[p];
@@ -111,7 +111,7 @@ std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_l
 std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_limit) {
     if (memory_limit < 0) return {};
     const LocalTables tables(asked.program, asked.scores, asked.counts, chosen_kernels->chains);
-    if (!tables.fits()) return {};
+    if (!tables.fits() || !(asked.report || tables.keyed())) return {};
     if (ChainMessages::fits(tables, memory_limit)) {
         const ChainPlace place;
         (*place).rows().load(tables);
@@ -123,6 +123,18 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
     GraphMessages messages(chosen_kernels->chains, 1);
     messages.begin(tables);
     return asked.over(messages, tables, memory_limit - used);
+}
+
+std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {
+    if (auto found = search_plain(asked, memory_limit - static_cast<double>(asked.program.bytes))) return found;
+    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program));
+}
+
+template <class T>
+std::vector<T> as_vector(const Numbers<T> &values, Index size) {
+    std::vector<T> all;
+    for (Index p = 0; p < size; p++) all.push_back(values[p]);
+    return all;
 }
 
 std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Tables> &scores,
@@ -141,12 +153,39 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     Need need = asked.need;
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
-    const AskedOfModel all{{need, std::move(labellings), std::move(first), most_work},
+    const AskedOfModel all{{need, std::move(labellings), std::move(first), {.work = most_work}, {}},
                            program,
                            std::move(score_tables),
                            std::move(count_tables)};
-    if (auto found = search_plain(all, memory_limit - static_cast<double>(program.bytes))) return found;
-    return search_steps(all, memory_limit - LocalTables::bytes(program));
+    return search_model(all, memory_limit);
+}
+
+// Calls a function of Python, if there is one, with what is known after a pass.
+Report reporting_to(const nb::object &progress, Index statistics) {
+    if (progress.is_none()) return [](const Known &) {};
+    return [&progress, statistics](const Known &known) {
+        const nb::gil_scoped_acquire acquire;
+        nb::object found = nb::none();
+        if (known.found) found = nb::cast(to_numpy(std::vector<std::int64_t>(known.found->labelling)));
+        progress(known.passes, known.bound, known.slack, as_vector(known.prices, statistics), found);
+    };
+}
+
+std::optional<PyOutcome> relax(const PySkeleton &skeleton, const std::vector<Tables> &scores,
+                               const std::vector<IntTables> &counts, Ints low, Ints high, std::int64_t most_passes,
+                               double gap, bool bands, nb::object progress, double memory_limit) {
+    const Skeleton &program = *skeleton.skeleton;
+    auto score_tables = score_blocks(program, scores);
+    auto count_tables = table_blocks<std::int64_t>(counts);
+    check_tables(program, program.shift_scopes.blocks, count_tables);
+    Need need;
+    need.box = box_of(as_span(low), as_span(high), program.statistics);
+    const Report report = reporting_to(progress, program.statistics);
+    nb::gil_scoped_release release;
+    if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
+    const Stops stops{.passes = static_cast<std::size_t>(most_passes), .gap = gap, .bands = bands};
+    const AskedOfModel all{{need, {}, {}, stops, report}, program, std::move(score_tables), std::move(count_tables)};
+    return search_model(all, memory_limit);
 }
 
 // ---- what was found ------------------------------------------------------------------------------------------------
@@ -154,7 +193,7 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
 auto found_tallies(const PyOutcome &self) {
     std::vector<std::int64_t> rows;
     for (const auto &[tally, one] : self.outcome.candidates)
-        rows.insert(rows.end(), tally.begin(), tally.begin() + self.statistics);
+        for (Index p = 0; p < self.statistics; p++) rows.push_back(tally[p]);
     return to_numpy(std::move(rows), {self.outcome.candidates.size(), static_cast<std::size_t>(self.statistics)});
 }
 
@@ -170,11 +209,6 @@ auto found_labelling(const PyOutcome &self, std::int64_t row) {
     return to_numpy(std::vector<std::int64_t>(std::next(self.outcome.candidates.begin(), row)->second.labelling));
 }
 
-template <class Array>
-auto as_vector(const Array &values, Index size) {
-    return std::vector<typename Array::value_type>(values.begin(), values.begin() + size);
-}
-
 auto proven(const PyOutcome &self) {
     nb::list parts;
     for (const Proven &one : self.outcome.proven)
@@ -182,6 +216,21 @@ auto proven(const PyOutcome &self) {
                                     as_vector(one.box.low, self.statistics), as_vector(one.box.high, self.statistics),
                                     one.budget, one.cells));
     return parts;
+}
+
+// The least and the largest tally of each statistic that passes have met.
+auto met(const PyOutcome &self) {
+    nb::list ends;
+    for (Index p = 0; p < self.statistics; p++) {
+        Index low = kNoLimit, high = -kNoLimit;
+        for (const Pass &one : self.outcome.passes) {
+            if (one.most == kNegativeInfinity) continue;
+            low = std::min(low, one.tally[p]);
+            high = std::max(high, one.tally[p]);
+        }
+        ends.append(nb::make_tuple(low, high));
+    }
+    return ends;
 }
 
 auto passes(const PyOutcome &self) {
@@ -212,6 +261,8 @@ void bind_bounds(nb::module_ &m) {
         .def_prop_ro("impossible", [](const PyOutcome &o) { return o.outcome.impossible; })
         .def_prop_ro("value", [](const PyOutcome &o) { return o.outcome.value; })
         .def_prop_ro("bound", [](const PyOutcome &o) { return o.outcome.bound; })
+        .def_prop_ro("slack", [](const PyOutcome &o) { return o.outcome.slack; })
+        .def_prop_ro("prices", [](const PyOutcome &o) { return as_vector(o.outcome.prices, o.statistics); })
         .def_prop_ro("bands", [](const PyOutcome &o) { return o.outcome.bands; })
         .def_prop_ro("cells", [](const PyOutcome &o) { return o.outcome.cells; })
         .def_prop_ro("work", [](const PyOutcome &o) { return o.outcome.work; })
@@ -219,10 +270,13 @@ void bind_bounds(nb::module_ &m) {
         .def_prop_ro("scores", &found_scores)
         .def_prop_ro("proven", &proven)
         .def_prop_ro("passes", &passes)
+        .def_prop_ro("met", &met)
         .def("labelling", &found_labelling, "row"_a);
     m.def("pass_price", &pass_price, "skeleton"_a);
     m.def("search_by_bounds", &search, "skeleton"_a, "scores"_a.noconvert(), "counts"_a.noconvert(), "need"_a,
           "starts"_a.noconvert(), "prices"_a.none(), "most_work"_a, "memory_limit"_a);
+    m.def("relax_by_bounds", &relax, "skeleton"_a, "scores"_a.noconvert(), "counts"_a.noconvert(), "low"_a.noconvert(),
+          "high"_a.noconvert(), "most_passes"_a, "gap"_a, "bands"_a, "progress"_a.none(), "memory_limit"_a);
 }
 
 }  // namespace tallytree

@@ -19,23 +19,24 @@ struct PyOutcome {
 inline bounds::Prices prices_of(std::span<const double> numbers, Index statistics) {
     if (static_cast<Index>(numbers.size()) != statistics)
         throw nb::value_error("one price for each statistic is needed");
-    bounds::Prices prices{};
-    std::copy_n(numbers.begin(), std::min(statistics, bounds::kMostStatistics), prices.begin());
+    bounds::Prices prices(statistics);
+    for (Index p = 0; p < statistics; p++) prices[p] = numbers[p];
     return prices;
 }
 
-// A question, and where to begin.
+// A question, where to begin and when to stop. With a report: a bound first.
 struct Asked {
     const bounds::Need &need;
     std::vector<std::vector<std::int64_t>> starts;
     std::optional<bounds::Prices> prices;
-    double most_work;
+    bounds::Stops stops;
+    bounds::Report report;
 
     PyOutcome over(bounds::Messages &messages, const bounds::Subject &subject, double room) const {
         messages.leave(room);
-        bounds::Search search(messages, subject, need, most_work, kPoll);
+        bounds::Search search(messages, subject, need, stops, kPoll);
         for (const auto &labelling : starts) search.offer(labelling);
-        return {search.run(prices), subject.statistics()};
+        return {report ? search.relax(report) : search.run(prices), subject.statistics()};
     }
 };
 

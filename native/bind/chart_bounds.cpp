@@ -48,7 +48,8 @@ std::optional<PyOutcome> search(const PyChartSearch &self, const PyNeed &asked, 
     const double used = ChartMessages::bytes(*sentence.layout());
     if (!sentence.fits() || !need.prepare() || used > memory_limit) return {};
     ChartMessages messages(sentence, chosen_kernels);
-    return Asked{need, std::move(labellings), first, most_work}.over(messages, sentence, memory_limit - used);
+    return Asked{need, std::move(labellings), first, {.work = most_work}, {}}.over(messages, sentence,
+                                                                                   memory_limit - used);
 }
 
 auto ends_of(const PyChartSearch &self) {

@@ -23,7 +23,7 @@ double bytes_of(const Size &size, double links, double kinds) {
 }  // namespace
 
 bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
-    return ChainRows::is_chain(tables) && bytes(tables) <= memory_limit;
+    return tables.keyed() && ChainRows::is_chain(tables) && bytes(tables) <= memory_limit;
 }
 
 double ChainMessages::bytes(const LocalTables &tables) {
@@ -105,7 +105,7 @@ void ChainMessages::price_links(const Prices &prices) {
     const Index table = rows_.states * rows_.width;
     for (std::size_t k = 0; k < rows_.link_kinds.size(); k++) {
         const auto &kind = rows_.link_kinds[k];
-        kernels_.charge({table, rows_.statistics, kind.scores, kind.counts, prices.data(),
+        kernels_.charge({table, rows_.statistics, kind.scores, kind.counts, prices.first().data(),
                          link_prices_.data() + static_cast<Index>(k) * table});
     }
 }
@@ -199,9 +199,7 @@ Index ChainMessages::count_of(Index t, Index p, Index state, Index next) const {
 
 Index ChainMessages::key_of(Index t, Index state, Index next) const {
     if (!rows_.neighbours_count()) return rows_.kind_keys[rows_.kind[t] * rows_.width + state];
-    Tally counts{};
-    for (Index p = 0; p < rows_.statistics; p++) counts[p] = count_of(t, p, state, next);
-    return packing_.pack(counts);
+    return packing_.pack([&](Index p) { return count_of(t, p, state, next); });
 }
 
 double ChainMessages::score_of(Index t, Index state, Index next) const {
@@ -232,7 +230,8 @@ void ChainMessages::find_best(Pass &pass) {
         std::uint64_t sum = 0;
         for (Index t = 0; t < length; t++)
             sum += static_cast<std::uint64_t>(rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]]);
-        const Tally counted = packing_.unpack(static_cast<Index>(sum));
+        Few<Index> counted;
+        packing_.unpack(static_cast<Index>(sum), counted);
         for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
         return;
     }

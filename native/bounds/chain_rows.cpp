@@ -43,11 +43,7 @@ void ChainRows::measure_scores(const ChainKernels &kernels) {
 
 void ChainRows::pack(const std::int32_t *counts, Index statistics, Index width, Index *keys) {
     const Packing packing(statistics);
-    for (Index s = 0; s < width; s++) {
-        Tally offset{};
-        for (Index p = 0; p < statistics; p++) offset[p] = counts[p * width + s];
-        keys[s] = packing.pack(offset);
-    }
+    for (Index s = 0; s < width; s++) keys[s] = packing.pack([&](Index p) { return counts[p * width + s]; });
 }
 
 // ---- from a program ------------------------------------------------------------------------------------------------
@@ -56,7 +52,7 @@ void ChainRows::pack(const std::int32_t *counts, Index statistics, Index width, 
 bool ChainRows::is_chain(const LocalTables &tables) {
     const auto &steps = tables.skeleton().steps;
     const auto size = static_cast<Index>(steps.size());
-    if (size < 3 || steps[0].verb != Verb::Unit) return false;
+    if (size < 3 || steps[0].verb != Verb::Unit || tables.statistics() > kMostStatistics) return false;
     const Index states = steps[1].gone.count;
     for (Index t = 1; t < size; t++) {
         const Step &step = steps[t];

@@ -62,9 +62,9 @@ struct ChainRows {
     static void pack(const std::int32_t *counts, Index statistics, Index width, Index *keys);
     // Whether no sum of counts along the chain is beyond a key.
     bool keys_add_up() const {
-        Tally size;
-        for (Index p = 0; p < kMostStatistics; p++) size[p] = std::max(-range.low[p], range.high[p]);
-        return *std::max_element(size.begin(), size.end()) < Packing(statistics).largest() && !range.empty();
+        Index size = 0;
+        for (Index p = 0; p < kMostStatistics; p++) size = std::max({size, -range.low[p], range.high[p]});
+        return size < Packing(statistics).largest() && !range.empty();
     }
     bool neighbours_count() const { return !link_kinds.empty(); }
     Index kinds() const { return static_cast<Index>(kind_keys.size()) / width; }

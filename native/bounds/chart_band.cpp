@@ -22,7 +22,7 @@ bool ChartMessages::band(double budget, double most_work, Meter &meter) {
             meter.spend(work_ - before);
             if (work_ > most_work || !has_room(bytes())) return false;
         }
-    const Index best = packing_.pack(best_tally_);
+    const Index best = packing_.pack([&](Index p) { return best_tally_[p]; });
     for (Index i = live_.front().cells_begin; i < live_.front().cells_end; i++)
         root_.push_back({Packing::difference(cells_[i].key, best), cells_[i].regret});
     return true;

@@ -121,7 +121,7 @@ Index ChartMessages::key_of(const ChartStep &step) const {
     if (step.kind != ChartStep::Unary) return 0;
     const auto *counts =
         sentence_.counts(sentence_.bag_of(step.number, step.width), spans_.number(step.start, step.width));
-    return counts ? packing_.pack(counts) : 0;
+    return counts ? packing_.pack([&](Index p) { return counts[p]; }) : 0;
 }
 
 // Always the first of the best ways.

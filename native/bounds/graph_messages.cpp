@@ -112,7 +112,7 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     taken_.add(values_[begin_.back() - 1]);
     taken_.add(tables_->constant());
     taken_.add(paid(prices, tables_->constant_counts()));
-    Pass found{prices, taken_.total()};
+    Pass found{prices, taken_.total(), Tally(tables_->statistics())};
     if (found.most != kNegativeInfinity) found.tally = find_best();
     found.tolerance = kUnit * (slips_ + 16 * (std::abs(found.most) + tables_->range().reach(prices)));
     return found;
@@ -156,7 +156,7 @@ void GraphMessages::eliminate(Index t) {
     const Step &step = skeleton_->steps[t];
     const LocalStep &local = (*tables_)[t];
     double largest = largest_[step.a] + local.largest;
-    for (Index p = 0; p < tables_->statistics(); p++) largest += std::abs(prices_[p]) * local.reach[p];
+    for (Index p = 0; p < tables_->statistics(); p++) largest += std::abs(prices_[p]) * tables_->reach(t, p);
     largest_[t] = largest;
     slips_ += local.roundings * largest;
     depth_[t] = depth_[step.a] + 1;
@@ -303,9 +303,8 @@ double GraphMessages::weigh(Index t, const Operands &at) {
 Index GraphMessages::key_of(Index t, Index place) const {
     const std::int32_t *counts = (*tables_)[t].counts;
     if (!counts) return 0;
-    std::array<Index, kMostStatistics> offset{};
-    for (Index p = 0; p < tables_->statistics(); p++) offset[p] = counts[p * (*tables_)[t].apart + place];
-    return packing_.pack(offset);
+    const Index apart = (*tables_)[t].apart;
+    return packing_.pack([&](Index p) { return counts[p * apart + place]; });
 }
 
 // From the last table down, always the first of the best states.

@@ -30,7 +30,9 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     : kernels_(&kernels), skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
     const auto size = static_cast<Index>(skeleton_->steps.size());
     steps_.resize(size);
-    fits_ = statistics() <= kMostStatistics && !skeleton_->chart;
+    fits_ = !skeleton_->chart;
+    facts_.constant_counts = facts_.range.low = facts_.range.high = Tally(statistics());
+    further_.resize(size * facts_.range.low.more());
     if (!fits_) return;
     shift_places_.reserve(size);
     begin(false);
@@ -178,7 +180,8 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
                         out += n;
                     });
         fits_ &= std::max(-least, most) < kLargest;
-        double &reach = local.reach[skeleton_->statistic_of[refs[i].block]];
+        const Index p = skeleton_->statistic_of[refs[i].block], more = facts_.range.low.more();
+        double &reach = p < kMostStatistics ? local.reach[p] : further_[t * more + p - kMostStatistics];
         reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     }
     shift_places_.emplace_back(t, place_counts(place, local));
@@ -232,7 +235,7 @@ void LocalTables::add_constants() {
 
 // Each factor's least and largest count, added up.
 void LocalTables::find_range() {
-    std::array<double, kMostStatistics> low{}, high{};
+    std::vector<double> low(statistics()), high(statistics());
     for (std::size_t b = 0; b < counts_.size(); b++) {
         const auto p = skeleton_->statistic_of[b];
         const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_->shift_scopes.blocks[b].count) : 1;
@@ -248,7 +251,8 @@ void LocalTables::find_range() {
         }
     }
     for (Index p = 0; p < statistics(); p++) {
-        fits_ &= high[p] - low[p] < static_cast<double>(Packing(statistics()).largest()) && std::abs(low[p]) < 1e15;
+        keyed_ &= Packing(statistics()).holds(high[p] - low[p]);
+        fits_ &= std::max(std::abs(low[p]), std::abs(high[p])) < 1e15;
         if (!fits_) return;
         facts_.range.low[p] = static_cast<Index>(low[p]);
         facts_.range.high[p] = static_cast<Index>(high[p]);
@@ -268,7 +272,7 @@ double LocalTables::small_budget(double span) const {
 }
 
 Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
-    Evaluated found;
+    Evaluated found{0, Tally(statistics())};
     Sum score;
     const auto each = [&](const ScopeBlock &scopes, auto use) {
         for (Index k = 0; k < scopes.count; k++) {

@@ -16,7 +16,7 @@ struct LocalStep {
     const std::int32_t *counts = nullptr;  // shift_size for each statistic, one statistic after the other; or null
     double largest = 0;                    // size of a local score
     double roundings = 0;                  // the number of roundings of a value
-    std::array<double, kMostStatistics> reach{};  // the largest size of a count
+    std::array<double, kMostStatistics> reach{};  // the largest size of a count, for the first statistics
     std::int32_t shared = -1;                     // steps with the same number have the same `counts`
     std::int32_t apart = 0;                       // from the counts of one statistic to those of the next
 };
@@ -89,8 +89,15 @@ class LocalTables : public Subject {
     Index shared() const { return shared_; }
     // How many rows of counts there are, shared or not.
     Index count_rows() const { return shared() + unshared_; }
-    // Whether counts and tallies fit the numbers that the search has for them.
+    // Whether counts and tallies fit the numbers that passes have for them.
     bool fits() const { return fits_; }
+    // Whether bands can tell all tallies apart.
+    bool keyed() const override { return keyed_; }
+    // The largest size of what a step counts.
+    double reach(Index step, Index p) const {
+        if (p < kMostStatistics) return steps_[step].reach[p];
+        return further_[step * facts_.range.low.more() + p - kMostStatistics];
+    }
     Evaluated evaluate(const std::int64_t *labelling) const override;
 
   private:
@@ -126,7 +133,8 @@ class LocalTables : public Subject {
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     Facts facts_;
     Index changes_ = 0, shared_ = 0, unshared_ = 0;
-    bool fits_ = true;
+    std::vector<double> further_;  // for each step: the reach of the statistics behind the first ones
+    bool fits_ = true, keyed_ = true;
     Measured main_, late_;  // often one and the same at every step
 };
 

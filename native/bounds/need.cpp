@@ -7,8 +7,8 @@ namespace {
 constexpr double kFewTallies = 16;
 
 template <class Use>
-void each_tally(const Box &box, Use use) {
-    Tally at = box.low;
+void each_tally(const FewBox &box, Use use) {
+    Few<Index> at = box.low;
     for (at[0] = box.low[0]; at[0] <= box.high[0]; at[0]++)
         for (at[1] = box.low[1]; at[1] <= box.high[1]; at[1]++)
             for (at[2] = box.low[2]; at[2] <= box.high[2]; at[2]++) use(at);
@@ -16,7 +16,7 @@ void each_tally(const Box &box, Use use) {
 
 }  // namespace
 
-double Linear::least(const Box &box) const {
+double Linear::least(const FewBox &box) const {
     double sum = constant;
     for (Index p = 0; p < kMostStatistics; p++)
         sum += slope[p] * static_cast<double>(slope[p] > 0 ? box.low[p] : box.high[p]);
@@ -30,13 +30,13 @@ namespace {
 struct Quotient {
     double scale;
     const Linear &n, &d;
-    const Prices &prices;
+    const Few<double> &prices;
 
-    double at(const Tally &l) const { return scale * n.at(l) / d.at(l) + paid(prices, l); }
+    double at(const Few<Index> &l) const { return scale * n.at(l) / d.at(l) + paid(prices, l); }
 
     // Along statistic p it bends by the sign of -scale * d_p * (n_p * d(l) - d_p * n(l)), in which l_p cancels out:
     // linear in the others. Whether it bends down on a whole box.
-    bool concave(Index p, const Box &box) const {
+    bool concave(Index p, const FewBox &box) const {
         Linear bend;
         const double factor = scale * d.slope[p];
         bend.constant = factor * (n.slope[p] * d.constant - d.slope[p] * n.constant);
@@ -46,8 +46,8 @@ struct Quotient {
     }
 
     // Along the only statistic that is left: at an end, or where the slope is 0.
-    void along(Index p, const Box &box, Least &best, bool whole) const {
-        Tally l = box.low;
+    void along(Index p, const FewBox &box, FewLeast &best, bool whole) const {
+        Few<Index> l = box.low;
         for (const Index end : {box.low[p], box.high[p]}) {
             l[p] = end;
             best.offer(at(l), l);
@@ -74,7 +74,7 @@ struct Quotient {
     // Where it bends down along a statistic, the least is at one of the two ends of it. Where it does so along none,
     // it has no least inside a box of two statistics or more (its second derivative has both signs), but then the
     // least on the edges is one of numbers between tallies, too.
-    void search(const Box &box, Least &best, bool whole) const {
+    void search(const FewBox &box, FewLeast &best, bool whole) const {
         Index free = 0, last = 0, down = -1;
         for (Index p = 0; p < kMostStatistics; p++)
             if (box.low[p] < box.high[p]) {
@@ -85,11 +85,11 @@ struct Quotient {
         if (free == 0) return best.offer(at(box.low), box.low);
         if (free == 1) return along(last, box, best, whole);
         if (down < 0 && whole && box.tallies() <= kFewTallies)
-            return each_tally(box, [&](const Tally &l) { best.offer(at(l), l); });
+            return each_tally(box, [&](const Few<Index> &l) { best.offer(at(l), l); });
         for (Index p = 0; p < kMostStatistics; p++) {
             if (box.low[p] == box.high[p] || (down >= 0 && p != down)) continue;
             for (const Index end : {box.low[p], box.high[p]}) {
-                Box side = box;
+                FewBox side = box;
                 side.low[p] = side.high[p] = end;
                 search(side, best, whole && down >= 0);
             }
@@ -99,21 +99,21 @@ struct Quotient {
 
 }  // namespace
 
-Least least_quotient(double scale, const Linear &n, const Linear &d, const Prices &prices, const Box &box) {
-    Least best;
+FewLeast least_quotient(double scale, const Linear &n, const Linear &d, const Few<double> &prices, const FewBox &box) {
+    FewLeast best;
     Quotient{scale, n, d, prices}.search(box, best, true);
     return best;
 }
 
 // ---- need ----------------------------------------------------------------------------------------------------------
 
-Index Need::place(const Tally &tally) const {
+Index Need::place(const Few<Index> &tally) const {
     Index place = 0;
     for (Index p = 0; p < kMostStatistics; p++) place = place * box.extent(p) + tally[p] - box.low[p];
     return place;
 }
 
-double Need::loss(const Tally &tally) const {
+double Need::loss(const Few<Index> &tally) const {
     if (!losses.empty()) return losses[place(tally)];
     return std::max(numerator.at(tally) / denominator.at(tally), 0.0);
 }
@@ -121,11 +121,12 @@ double Need::loss(const Tally &tally) const {
 bool Need::prepare() {
     lossless_ = 0;
     if (box.empty()) return false;
-    if (scaling == Scaling::None && losses.empty()) return true;
+    if (plain()) return true;
+    if (box.low.more() > 0) return false;
     if (!losses.empty()) {
         if (static_cast<double>(losses.size()) != box.tallies()) return false;
         bool fine = true;
-        each_tally(box, [&](const Tally &tally) {
+        each_tally(FewBox(box), [&](const Few<Index> &tally) {
             const double x = losses[place(tally)];
             if (std::isnan(x)) return;
             largest_loss_ = std::max(largest_loss_, std::abs(x));
@@ -135,7 +136,8 @@ bool Need::prepare() {
         lossless_ = std::min<Index>(lossless_, 2);
         return fine && !std::isinf(largest_loss_);
     }
-    if (!(denominator.least(box) > 0)) return false;
+    const FewBox all(box);
+    if (!(denominator.least(all) > 0)) return false;
     Linear less{-numerator.constant, {}};
     bool unique = true;
     for (Index p = 0; p < kMostStatistics; p++) {
@@ -143,9 +145,9 @@ bool Need::prepare() {
         corner_[p] = numerator.slope[p] > 0 ? box.low[p] : box.high[p];
         unique &= numerator.slope[p] != 0 || box.low[p] == box.high[p];
     }
-    const double smallest = numerator.least(box), most = -less.least(box);
+    const double smallest = numerator.least(all), most = -less.least(all);
     if (smallest < 0) return false;
-    largest_loss_ = most / denominator.least(box);
+    largest_loss_ = most / denominator.least(all);
     lossless_ = smallest > 0 ? 0 : unique ? 1 : 2;
     return true;
 }
@@ -153,15 +155,15 @@ bool Need::prepare() {
 double Need::value(double score, const Tally &tally) const {
     if (!box.holds(tally)) return kNegativeInfinity;
     if (scaling == Scaling::None)
-        return losses.empty() || !std::isnan(losses[place(tally)]) ? std::min(score, top) : kNegativeInfinity;
-    const double x = loss(tally);
+        return losses.empty() || !std::isnan(losses[place(tally.first())]) ? std::min(score, top) : kNegativeInfinity;
+    const double x = loss(tally.first());
     if (std::isnan(x)) return kNegativeInfinity;
     return std::min(top, scaling == Scaling::Slack ? x * (margin + (score - truth)) : margin * x + (score - truth));
 }
 
 double Need::at(double value, const Tally &tally) const {
     if (!box.holds(tally)) return kInfinity;
-    const double x = scaling == Scaling::None && losses.empty() ? 0 : loss(tally);
+    const double x = scaling == Scaling::None && losses.empty() ? 0 : loss(tally.first());
     if (std::isnan(x)) return kInfinity;
     if (scaling == Scaling::None) return value;
     if (scaling == Scaling::Margin) return value - margin * x + truth;
@@ -169,31 +171,31 @@ double Need::at(double value, const Tally &tally) const {
     return value / x - margin + truth;
 }
 
-std::vector<Box> Need::with_loss(const Box &part) const {
+std::vector<FewBox> Need::with_loss(const FewBox &part) const {
     if (lossless_ == 0 || !losses.empty()) return {part};
     for (Index p = 0; p < kMostStatistics; p++)
         if (numerator.slope[p] != 0 && (corner_[p] < part.low[p] || corner_[p] > part.high[p])) return {part};
-    std::vector<Box> pieces;
-    Box rest = part;
+    std::vector<FewBox> pieces;
+    FewBox rest = part;
     for (Index p = 0; p < kMostStatistics; p++) {
         if (numerator.slope[p] == 0) continue;
-        Box piece = rest;
+        FewBox piece = rest;
         if (corner_[p] == rest.low[p]) piece.low[p]++;
         else piece.high[p]--;
-        if (!piece.empty()) pieces.push_back(piece);
+        if (piece.tallies() > 0) pieces.push_back(piece);
         rest.low[p] = rest.high[p] = corner_[p];
     }
     return pieces;
 }
 
-Least Need::least_table(double value, const Prices &prices, const Box &part) const {
-    Least best;
-    Tally l = part.low;
+FewLeast Need::least_table(double value, const Few<double> &prices, const FewBox &part) const {
+    FewLeast best;
+    Few<Index> l = part.low;
     for (l[0] = part.low[0]; l[0] <= part.high[0]; l[0]++)
         for (l[1] = part.low[1]; l[1] <= part.high[1]; l[1]++) {
             l[2] = part.low[2];
             const double *row = losses.data() + place(l) - part.low[2];
-            const double base = paid({prices[0], prices[1], 0}, l);
+            const double base = prices[0] * static_cast<double>(l[0]) + prices[1] * static_cast<double>(l[1]);
             for (l[2] = part.low[2]; l[2] <= part.high[2]; l[2]++) {
                 const double x = row[l[2]];
                 if (std::isnan(x) || (scaling == Scaling::Slack && x <= 0)) continue;
@@ -207,18 +209,26 @@ Least Need::least_table(double value, const Prices &prices, const Box &part) con
 }
 
 Least Need::least(double value, const Prices &prices, const Box &part) const {
+    if (!plain()) {
+        const FewLeast found = least_of_few(value, prices.first(), FewBox(part));
+        return {found.value, found.tally};
+    }
+    Least best{0, part.high};
+    Tally &l = best.tally;
+    each_statistic(std::min(prices.more(), l.more()), [&](Index p) { l[p] = prices[p] > 0 ? part.low[p] : l[p]; });
+    best.value = value + paid(prices, l);
+    return best;
+}
+
+FewLeast Need::least_of_few(double value, const Few<double> &prices, const FewBox &part) const {
     if (!losses.empty()) return least_table(value, prices, part);
-    Least best;
-    if (scaling == Scaling::None) {
-        Tally l;
-        for (Index p = 0; p < kMostStatistics; p++) l[p] = prices[p] > 0 ? part.low[p] : part.high[p];
-        best.offer(value + paid(prices, l), l);
-    } else if (scaling == Scaling::Margin) {
+    FewLeast best;
+    if (scaling == Scaling::Margin) {
         best = least_quotient(-margin, numerator, denominator, prices, part);
         best.value += value + truth;
     } else {
-        for (const Box &piece : with_loss(part)) {
-            const Least one = least_quotient(value, denominator, numerator, prices, piece);
+        for (const FewBox &piece : with_loss(part)) {
+            const FewLeast one = least_quotient(value, denominator, numerator, prices, piece);
             best.offer(one.value, one.tally);
         }
         best.value += truth - margin;
@@ -243,11 +253,11 @@ double Need::ceiling(double most, const Prices &prices, const Box &part) const {
     return std::min(std::max(high, none), top);
 }
 
-std::optional<Prices> Need::slope(double value, const Tally &tally) const {
-    Prices found{};
+std::optional<Few<double>> Need::slope(double value, const Tally &tally) const {
+    Few<double> found{};
     if (scaling == Scaling::None || !box.holds(tally)) return {};
     if (losses.empty()) {
-        const double n = numerator.at(tally), d = denominator.at(tally);
+        const double n = numerator.at(tally.first()), d = denominator.at(tally.first());
         for (Index p = 0; p < kMostStatistics; p++) {
             const double bend = numerator.slope[p] * d - denominator.slope[p] * n;
             // of margin * n / d, or of value * d / n

@@ -16,22 +16,25 @@ namespace tallytree::bounds {
 
 struct Linear {
     double constant = 0;
-    Prices slope{};
-    double at(const Tally &tally) const { return constant + paid(slope, tally); }
+    Few<double> slope{};
+    double at(const Few<Index> &tally) const { return constant + paid(slope, tally); }
     // The least value over a box.
-    double least(const Box &box) const;
+    double least(const FewBox &box) const;
 };
 
-struct Least {
+template <class At>
+struct LeastAt {
     double value = kInfinity;
-    Tally tally{};
-    void offer(double other, const Tally &at) {
+    At tally{};
+    void offer(double other, const At &at) {
         if (other < value) {
             value = other;
             tally = at;
         }
     }
 };
+using Least = LeastAt<Tally>;
+using FewLeast = LeastAt<Few<Index>>;
 
 enum class Scaling : int { None = 0, Margin = 1, Slack = 2 };
 
@@ -45,6 +48,8 @@ class Need {
     std::vector<double> losses;
     Box box;  // the relevant tallies
 
+    // Whether it is the score alone, for all tallies of the box. Otherwise there are at most `kMostStatistics`.
+    bool plain() const { return scaling == Scaling::None && losses.empty(); }
     // -inf where the tally is not allowed.
     double value(double score, const Tally &tally) const;
     // The least score with which a tally reaches a value; inf where none does.
@@ -55,30 +60,31 @@ class Need {
     // The largest value that a tally of a part may have, if its score is at most `most` - λ·l.
     double ceiling(double most, const Prices &prices, const Box &part) const;
     // Minus the slope of need at a tally; none where it is flat or not known.
-    std::optional<Prices> slope(double value, const Tally &tally) const;
+    std::optional<Few<double>> slope(double value, const Tally &tally) const;
     // How many tallies of the box have no loss: 0, 1, or 2 for more.
     Index lossless() const { return lossless_; }
     // Where, if it is one.
-    const Tally &corner() const { return corner_; }
+    const Few<Index> &corner() const { return corner_; }
     // To be called once everything is set; false where the loss is not what it must be.
     bool prepare();
     // The largest loss on the box, in size.
     double largest_loss() const { return largest_loss_; }
     // A part of the box without the tallies that have no loss, as boxes.
-    std::vector<Box> with_loss(const Box &part) const;
+    std::vector<FewBox> with_loss(const FewBox &part) const;
 
   private:
-    double loss(const Tally &tally) const;
-    Index place(const Tally &tally) const;
-    Least least_table(double value, const Prices &prices, const Box &part) const;
+    double loss(const Few<Index> &tally) const;
+    Index place(const Few<Index> &tally) const;
+    FewLeast least_table(double value, const Few<double> &prices, const FewBox &part) const;
+    FewLeast least_of_few(double value, const Few<double> &prices, const FewBox &part) const;
 
     Index lossless_ = 0;
-    Tally corner_{};  // the tally without loss, if there is one
+    Few<Index> corner_{};  // the tally without loss, if there is one
     double largest_loss_ = 0;
 };
 
 // The least scale * n(l) / d(l) + λ·l over the tallies of a box, on which d is positive; a lower bound of it where the
 // box is large and the quotient bends both ways.
-Least least_quotient(double scale, const Linear &n, const Linear &d, const Prices &prices, const Box &box);
+FewLeast least_quotient(double scale, const Linear &n, const Linear &d, const Few<double> &prices, const FewBox &box);
 
 }  // namespace tallytree::bounds

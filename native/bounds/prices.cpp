@@ -1,5 +1,5 @@
 // Prices and boxes: how the budget is made small by plain passes.
-#include "bounds/proximal.h"
+#include "bounds/bundle.h"
 #include "bounds/search.h"
 
 namespace tallytree::bounds {
@@ -7,9 +7,9 @@ namespace tallytree::bounds {
 namespace {
 
 double distance(const Tally &x, const Tally &y) {
-    Prices gap;
-    for (Index p = 0; p < kMostStatistics; p++) gap[p] = static_cast<double>(x[p] - y[p]);
-    return norm(gap);
+    double sum = 0;
+    each_statistic(x.more(), [&](Index p) { sum += std::pow(static_cast<double>(x[p] - y[p]), 2); });
+    return std::sqrt(sum);
 }
 
 }  // namespace
@@ -19,6 +19,7 @@ const Pass &Search::pass(const Prices &prices) {
     work_ += subject_.operations();
     last_ = passes_.size() - 1;
     offer_best(passes_.back());
+    if (report_) note_bound(passes_.back());
     return passes_.back();
 }
 
@@ -36,8 +37,8 @@ void Search::offer_best(const Pass &pass) {
 void Search::go_back(Prices prices) {
     if (passes_[last_].prices == prices) return;
     if (!messages_.recall(prices)) {
-        pass(prices);
-        return;
+        messages_.pass(prices, meter_);
+        work_ += subject_.operations();
     }
     while (passes_[last_].prices != prices) last_ = (last_ + 1) % passes_.size();
 }
@@ -72,29 +73,29 @@ void Search::fixed_point(const Prices &start) {
     Pass at = passes_.empty() ? pass(start) : passes_.back();
     auto target = need_.slope(value_, value_tally_);
     if (!target) return;
-    Prices residual = plus(*target, at.prices, -1);
-    std::array<Prices, kMostStatistics> inverse{};  // of the Jacobian, minus the identity at first
+    Few<double> residual = plus(*target, at.prices.first(), -1);
+    Few<Few<double>> inverse{};  // of the Jacobian, minus the identity at first
     for (Index p = 0; p < kMostStatistics; p++) inverse[p][p] = -1;
-    const auto times = [&](const Prices &x) {
-        Prices y;
+    const auto times = [&](const Few<double> &x) {
+        Few<double> y;
         for (Index p = 0; p < kMostStatistics; p++) y[p] = inner(inverse[p], x);
         return y;
     };
-    for (int round = 0, failed = 0; round < 12 && failed < 2 && !spent(); round++) {
-        Prices move = plus({}, times(residual), -1);
+    for (int round = 0, failed = 0; round < 12 && failed < 2 && may_pass(); round++) {
+        Few<double> move = plus({}, times(residual), -1);
         const double most = 2 * norm(residual);
         if (norm(move) > most) move = plus({}, move, most / norm(move));
         const double length = norm(move);
         if (!(length > 0) || bend_ * length * length < 0.25 * good_) return;
         const double before = value_;
-        const Pass next = pass(plus(at.prices, move));
+        const Pass next = pass(plus(at.prices.first(), move));
         const double moved = distance(next.tally, at.tally);
         if (moved > 0) bend_ = std::clamp(moved / length, 0.02 * wide_, 0.5 * wide_);
         target = need_.slope(value_, next.tally);
         if (!target || moved == 0) return;
-        const Prices after = plus(*target, next.prices, -1), change = plus(after, residual, -1);
-        const Prices guess = times(change);
-        Prices left{};
+        const Few<double> after = plus(*target, next.prices.first(), -1), change = plus(after, residual, -1);
+        const Few<double> guess = times(change);
+        Few<double> left{};
         for (Index p = 0; p < kMostStatistics; p++)
             for (Index q = 0; q < kMostStatistics; q++) left[q] += move[p] * inverse[p][q];
         const double scale = inner(left, change);
@@ -134,7 +135,7 @@ bool Search::unreachable(const Box &box) const {
 
 // From the tally of the box that the prices charge least to another: 0 for statistics that are in the box throughout.
 Prices Search::outside(const Box &box, const Prices &prices, const Tally &tally) const {
-    Prices gap{};
+    Prices gap(statistics_);
     for (Index p = 0; p < statistics_; p++) {
         const auto within = [&](const Pass &one) { return box.low[p] <= one.tally[p] && one.tally[p] <= box.high[p]; };
         if (!std::ranges::all_of(passes_, within))
@@ -147,14 +148,16 @@ Prices Search::outside(const Box &box, const Prices &prices, const Tally &tally)
 // the tallies that were met to the box. They lead to tallies that are nearer, or prove that none is in the box.
 bool Search::separate(const Box &box) {
     const double size = subject_.magnitude() + scale_ + 8 * tolerance(passes_.front());
-    for (int round = 0; round < 24 && value_ == kNegativeInfinity && !spent(); round++) {
+    for (int round = 0; round < 24 && value_ == kNegativeInfinity && may_pass(); round++) {
         if (unreachable(box)) return false;
-        std::vector<Prices> slopes;
-        for (const Pass &one : passes_) slopes.push_back(outside(box, one.prices, one.tally));
-        const Prices way = proximal(std::vector<double>(slopes.size(), 0.0), slopes, 1);
-        const double length = inner(way, way);
+        bundle_.begin(statistics_);
+        for (const Pass &one : passes_) bundle_.add(0, outside(box, one.prices, one.tally));
+        const auto way = bundle_.step(1);
+        const double length = std::inner_product(way.begin(), way.end(), way.begin(), 0.0);
         if (!(length > 1e-9)) return true;
-        pass(plus({}, way, std::ldexp(size, 2 + round) / length));
+        Prices prices(statistics_);
+        for (Index p = 0; p < statistics_; p++) prices[p] = std::ldexp(size, 2 + round) / length * way[p];
+        pass(prices);
     }
     return !(value_ == kNegativeInfinity && unreachable(box));
 }
@@ -191,14 +194,13 @@ bool Search::shrink(Box &box) {
 // need is more nearly linear, and the budget smaller. False where nothing is left.
 bool Search::bracket(Box &box) {
     double d, before = kInfinity;
-    std::array<std::array<double, 2>, kMostStatistics> bend;
-    for (auto &sides : bend) sides.fill(bend_);
+    std::vector<std::array<double, 2>> bend(statistics_, {bend_, bend_});
     std::size_t at = best_pass(box, d);
     messages_.hold(passes_[at].prices);
-    for (int round = 0; round < 6 && d > good_ && d < 0.7 * before && !spent(); round++) {
+    for (int round = 0; round < 6 && d > good_ && d < 0.7 * before && may_pass(); round++) {
         before = d;
         for (Index p = 0; p < statistics_; p++)
-            for (int side = 0; side < 2 && d > good_ && !spent(); side++) {
+            for (int side = 0; side < 2 && d > good_ && may_pass(); side++) {
                 const Pass from = passes_[at];
                 double &b = bend[p][side];
                 const double far = static_cast<double>(side ? box.high[p] - from.tally[p] : from.tally[p] - box.low[p]);
@@ -215,89 +217,6 @@ bool Search::bracket(Box &box) {
             }
     }
     return !(d < -2 * tolerance(passes_[at]));
-}
-
-// ---- the least budget ----------------------------------------------------------------------------------------------
-
-// The budget is convex in the prices; its slope at a pass is the tally there less the one that needs least.
-Search::Cut Search::cut(const Pass &pass, const Box &box) const {
-    const Least least = need_.least(aim(), pass.prices, box);
-    Cut cut{pass.most - least.value, {}};
-    for (Index p = 0; p < statistics_; p++) cut.slope[p] = static_cast<double>(pass.tally[p] - least.tally[p]);
-    return cut;
-}
-
-bool Search::descend(Box &box) {
-    if (need_.least(aim(), {}, box).value == kInfinity) return false;  // nothing in it is allowed
-    if (passes_.empty()) pass({});
-    return (statistics_ == 1 ? chords(box) : bundle(box)) && separate(box);
-}
-
-// One price: between a pass on either side of the least budget, where their tangents meet.
-bool Search::chords(Box &box) {
-    double step = scale_;
-    for (int round = 0; round < 60 && !spent(); round++) {
-        const Cut *low = nullptr, *high = nullptr;
-        double low_at = kNegativeInfinity, high_at = kInfinity, best = kInfinity;
-        std::vector<Cut> cuts;
-        for (const Pass &one : passes_) cuts.push_back(cut(one, box));
-        for (std::size_t i = 0; i < cuts.size(); i++) {
-            const double at = passes_[i].prices[0], slope = cuts[i].slope[0];
-            best = std::min(best, cuts[i].value);
-            if (slope == 0) return shrink(box);
-            if (slope < 0 && at >= low_at) low = &cuts[i], low_at = at;
-            if (slope > 0 && at <= high_at) high = &cuts[i], high_at = at;
-        }
-        double next = 0;
-        if (low && high) {
-            next = (low->value - high->value + high->slope[0] * high_at - low->slope[0] * low_at) /
-                   (high->slope[0] - low->slope[0]);
-            const double meet = low->value + low->slope[0] * (next - low_at);
-            if (best - meet < 0.1 * good_ || !(next > low_at && next < high_at)) break;
-        } else {
-            next = low ? low_at + step : high_at - step;
-            step *= 2;
-            if (step > 1e9 * scale_) break;
-        }
-        pass({next, 0, 0});
-        if (!shrink(box)) return false;
-    }
-    return shrink(box);
-}
-
-// Several prices: steps to the least of the cuts so far, kept near the best prices.
-bool Search::bundle(Box &box) {
-    double tau = 4.0 * scale_ / span_;
-    for (int round = 0; round < 40 && !spent();) {
-        double best;
-        const std::size_t at = best_pass(box, best);
-        const bool known = value_ != kNegativeInfinity;  // otherwise the budget is that of any value: a bound
-        if (known && best <= good_) break;
-        const Prices centre = passes_[at].prices;
-        std::vector<double> values;
-        std::vector<Prices> slopes;
-        for (const Pass &one : passes_) {
-            const Cut c = cut(one, box);
-            if (!std::isfinite(c.value)) continue;
-            values.push_back(c.value + inner(c.slope, plus(centre, one.prices, -1)));
-            slopes.push_back(c.slope);
-        }
-        const Prices move = proximal(values, slopes, tau);
-        double model = kNegativeInfinity;
-        for (std::size_t i = 0; i < values.size(); i++) model = std::max(model, values[i] + inner(slopes[i], move));
-        if (best - model < std::max(known ? 0.02 * best : 0.0, 0.1 * good_)) {
-            if (tau > 1e3 * scale_ / span_) break;
-            tau *= 4;
-            continue;
-        }
-        round++;
-        const Pass next = pass(plus(centre, move));
-        if (!shrink(box)) return false;
-        const double now = budget(next, box);
-        if (now < best - 0.5 * (best - model)) tau *= 2;
-        else if (now > best) tau *= 0.5;
-    }
-    return shrink(box);
 }
 
 }  // namespace tallytree::bounds

@@ -2,11 +2,11 @@
 
 namespace tallytree::bounds {
 
-Search::Search(Messages &messages, const Subject &subject, const Need &need, double most_work, const Poll &poll)
+Search::Search(Messages &messages, const Subject &subject, const Need &need, const Stops &stops, const Poll &poll)
     : messages_(messages),
       subject_(subject),
       need_(need),
-      most_work_(most_work),
+      stops_(stops),
       meter_(poll),
       statistics_(subject.statistics()) {
     const auto variables = static_cast<double>(std::max<Index>(subject.variables(), 1));
@@ -39,13 +39,17 @@ void Search::offer(const std::vector<std::int64_t> &labelling, const Evaluated &
 }
 
 Outcome Search::run(std::optional<Prices> start) {
-    const Prices zero{};
-    if (value_ == kNegativeInfinity && !spent()) pass(start.value_or(zero));
+    const Prices zero(statistics_);
+    if (value_ == kNegativeInfinity && passes_.empty() && !spent()) pass(start.value_or(zero));
     if (value_ != kNegativeInfinity && need_.scaling != Scaling::None) fixed_point(start.value_or(zero));
     if (passes_.empty()) pass(start.value_or(zero));
     std::vector<Part> parts{{need_.box}};
     bool finished = passes_.front().most != kNegativeInfinity;
     while (finished && !parts.empty()) {
+        if (closed()) {
+            finished = false;
+            break;
+        }
         std::pop_heap(parts.begin(), parts.end());
         Part part = parts.back();
         parts.pop_back();
@@ -64,6 +68,43 @@ Outcome Search::run(std::optional<Prices> start) {
     return std::move(outcome_);
 }
 
+Outcome Search::relax(const Report &report) {
+    constexpr double kFewCells = 65536;
+    report_ = report;
+    outcome_.prices = Prices(statistics_);
+    const double all = static_cast<double>(stops_.passes) * subject_.operations();
+    stops_.work = std::min(stops_.work, all + subject_.cell() * kFewCells);
+    if (pass(Prices(statistics_)).most != kNegativeInfinity) {
+        tighten();
+        if (!closed() && stops_.bands && subject_.keyed() && !unreachable(need_.box)) return run({});
+        outcome_.impossible = unreachable(need_.box);
+    }
+    std::vector<Part> all_parts{{need_.box}};
+    conclude(all_parts);
+    return std::move(outcome_);
+}
+
+// What a pass says about all scores.
+void Search::note_bound(const Pass &pass) {
+    const double slack = tolerance(pass), bound = need_.ceiling(pass.most + slack, pass.prices, need_.box);
+    if (bound < bound_) {
+        bound_ = bound;
+        outcome_.slack = slack;
+        outcome_.prices = pass.prices;
+    }
+    const auto found = outcome_.candidates.find(value_tally_);
+    const bool any = value_ != kNegativeInfinity && found != outcome_.candidates.end();
+    report_({passes_.size(), bound_, outcome_.slack, outcome_.prices, any ? &found->second : nullptr});
+}
+
+// All labellings within a budget have been examined: what is better than the value has a larger regret.
+void Search::note_band(const Pass &pass, double budget, double slack) {
+    const double bound = std::max(value_, need_.ceiling(pass.most - budget + slack, pass.prices, need_.box));
+    if (!(bound < bound_)) return;
+    bound_ = bound;
+    outcome_.slack = std::max(outcome_.slack, slack);
+}
+
 // Looks at every tally of a part of the box that can win, or says that it is too large.
 Search::State Search::settle(Part &part) {
     if (value_ == kNegativeInfinity) {
@@ -80,6 +121,13 @@ Search::State Search::settle(Part &part) {
         if (d > 2 * good_ && !descend(part.box)) return State::Done;
         best_pass(part.box, d);
         if (d > 2 * good_ && !bracket(part.box)) return State::Done;
+        at = best_pass(part.box, d);
+    }
+    if (d > 4 * good_) {  // the value is far below the bound: a small band may hold a better one
+        const double before = value_;
+        bool within = false;
+        if (look(passes_[at], good_, subject_.operations() + 65536, within) == State::Spent) return State::Spent;
+        if (value_ > before && !shrink(part.box)) return State::Done;
         at = best_pass(part.box, d);
     }
     const double fair = subject_.operations() * (d <= good_ ? 64 : 16) + 65536;
@@ -143,7 +191,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * subject_.operations();
-    const double left = (most_work_ - work_) / subject_.cell();
+    const double left = (stops_.work - work_) / subject_.cell();
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
@@ -152,6 +200,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;
     if (within) keep_candidates(at);
+    if (within && report_) note_band(at, budget, 2 * slack);
     const bool over = !within && (left <= most_work || messages_.full());
     outcome_.ended |= over || spent();
     return over || spent() ? State::Spent : State::Done;
@@ -165,8 +214,9 @@ void Search::keep_candidates(const Pass &pass) {
     const Packing packing(statistics_);
     const auto cells = messages_.tallies();
     const auto tally_of = [&](const Cell &cell) {
-        Tally tally = packing.unpack(cell.key);
-        for (Index p = 0; p < kMostStatistics; p++) tally[p] += pass.tally[p];
+        Tally tally(statistics_);
+        packing.unpack(cell.key, tally);
+        each_statistic(tally.more(), [&](Index p) { tally[p] += pass.tally[p]; });
         return tally;
     };
     const auto score_of = [&](const Cell &cell, const Tally &tally) {
@@ -206,9 +256,9 @@ bool Search::settle_lossless() {
     only.box.low = only.box.high = need_.corner();
     if (!only.prepare()) return false;
     const Poll poll = [this] { meter_.spend(kInfinity); };
-    Search inside(messages_, subject_, only, most_work_ - work_, poll);
+    Search inside(messages_, subject_, only, {.work = stops_.work - work_}, poll);
     for (const auto &[tally, one] : outcome_.candidates)
-        if (tally == need_.corner()) inside.offer(one.labelling);
+        if (tally.first() == need_.corner()) inside.offer(one.labelling);
     const Outcome found = inside.run({});
     work_ += found.work;
     outcome_.ended |= found.ended;
@@ -245,7 +295,7 @@ void Search::conclude(std::vector<Part> &left) {
         outcome_.bound = std::max(outcome_.bound, bound);
     }
     if (!outcome_.finished && !outcome_.impossible && left.empty()) outcome_.bound = kInfinity;
-    outcome_.bound = std::max(outcome_.bound, value_);
+    outcome_.bound = std::max(std::min(outcome_.bound, bound_), value_);
     double slack = 0;
     for (const Pass &one : passes_) slack = std::max(slack, 2 * tolerance(one));
     std::erase_if(outcome_.candidates,

@@ -6,9 +6,11 @@
 // is too large is cut in two.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
+#include "bounds/bundle.h"
 #include "bounds/messages.h"
 #include "bounds/need.h"
 #include "bounds/subject.h"
@@ -30,6 +32,23 @@ struct Proven {
     Index cells;
 };
 
+// When to stop, even if something better may be left.
+struct Stops {
+    double work = kInfinity;                                 // in operations of plain passes
+    std::size_t passes = std::numeric_limits<Index>::max();  // how many
+    double gap = 0;                                          // between the bound and the value; see `Search::relax`
+    bool bands = true;                                       // otherwise it stops at the least bound that prices give
+};
+
+// What is known after a pass.
+struct Known {
+    std::size_t passes;
+    double bound, slack;     // no score is larger; of this, how much is an allowance for rounding
+    const Prices &prices;    // of the pass with this bound
+    const Candidate *found;  // the best labelling so far, or null
+};
+using Report = std::function<void(const Known &)>;
+
 struct Outcome {
     bool finished = false, ended = false;   // ended: by a limit, of work or of memory
     bool impossible = false;                // no labelling has a tally of the box
@@ -37,17 +56,22 @@ struct Outcome {
     double value = kNegativeInfinity, bound = kInfinity;
     std::vector<Proven> proven;
     std::vector<Pass> passes;
+    Prices prices{};   // of the pass with the least bound, after `relax`
+    double slack = 0;  // of it: an allowance for rounding
     Index bands = 0, cells = 0;
     double work = 0;
 };
 
 class Search {
   public:
-    Search(Messages &messages, const Subject &subject, const Need &need, double most_work, const Poll &poll);
+    Search(Messages &messages, const Subject &subject, const Need &need, const Stops &stops, const Poll &poll);
 
     // A labelling to start from.
     void offer(const std::vector<std::int64_t> &labelling);
     Outcome run(std::optional<Prices> start);
+    // The score alone: first the least bound that prices give, then the bands; stops as soon as the gap is small
+    // enough. Reports what is known after each pass.
+    Outcome relax(const Report &report);
 
   private:
     struct Part {
@@ -59,6 +83,12 @@ class Search {
     struct Cut {  // a linear lower bound of the budget as a function of the prices
         double value;
         Prices slope;
+    };
+    struct Aim {           // of a descent
+        double good;       // a budget that is small enough
+        double precision;  // how near to the least one
+        int rounds;        // at most
+        bool cuts;         // whether the box is cut on the way
     };
     enum class State { Done, Split, Spent };
 
@@ -88,17 +118,32 @@ class Search {
     Prices outside(const Box &box, const Prices &prices, const Tally &tally) const;
     bool separate(const Box &box);
     bool bracket(Box &box);
+
+    // descent.cpp
     bool descend(Box &box);
-    bool chords(Box &box);
-    bool bundle(Box &box);
+    void tighten();
+    bool useful(Index p, int side, const Box &box) const;
     Cut cut(const Pass &pass, const Box &box) const;
+    std::optional<double> crossing(const Box &box, double precision, double &step) const;
+    bool chords(Box &box, const Aim &aim);
+    void fill_bundle(const Box &box, const Prices &centre);
+    bool bundle(Box &box, const Aim &aim);
+
+    void note_bound(const Pass &pass);
+    void note_band(const Pass &pass, double budget, double slack);
+    bool closed() const { return bound_ - value_ <= std::max(stops_.gap, 2 * outcome_.slack); }
     double aim() const { return value_ == kNegativeInfinity ? 0.0 : value_; }
-    bool spent() const { return work_ > most_work_; }
+    bool spent() const { return work_ > stops_.work; }
+    bool may_pass() const { return !spent() && passes_.size() < stops_.passes && !closed(); }
 
     Messages &messages_;
     const Subject &subject_;
     const Need &need_;
-    double most_work_, work_ = 0;
+    Stops stops_;
+    double work_ = 0;
+    Report report_;
+    double bound_ = kInfinity;  // on all scores, if there is a report
+    Bundle bundle_;
     Meter meter_;
     Index statistics_;
     double value_ = kNegativeInfinity;

@@ -97,7 +97,7 @@ void Sentence::find_range() {
 
 bool Sentence::fits() const {
     const double largest = static_cast<double>(Packing(statistics_).largest());
-    return std::ranges::all_of(reach_, [&](double x) { return 4 * x < largest; });
+    return std::ranges::all_of(reach_.first(), [&](double x) { return 4 * x < largest; });
 }
 
 // Bands over charts are small: few items remain, and passes take long.

@@ -15,6 +15,8 @@ class Subject {
     virtual ~Subject() = default;
 
     virtual Index statistics() const = 0;
+    // Whether a band can tell all tallies apart.
+    virtual bool keyed() const { return true; }
     // No tally lies outside.
     virtual const Box &range() const = 0;
     // The sum of the largest sizes of all scores: no score is larger in size.

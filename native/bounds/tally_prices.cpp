@@ -1,5 +1,4 @@
 // Where the next pass is made.
-#include "bounds/proximal.h"
 #include "bounds/tally_search.h"
 
 namespace tallytree::bounds {
@@ -13,10 +12,10 @@ constexpr int kMostStalls = 2;
 }  // namespace
 
 // Minus the slope of need at a tally, from its neighbours.
-std::optional<Prices> TallySearch::slope(const Tally &tally) const {
-    Prices found{};
+std::optional<Few<double>> TallySearch::slope(const Few<Index> &tally) const {
+    Few<double> found{};
     for (Index p = 0; p <= last_; p++) {
-        Tally below = tally, above = tally;
+        Few<Index> below = tally, above = tally;
         if (tally[p] > box_.low[p]) below[p]--;
         if (tally[p] < box_.high[p]) above[p]++;
         if (below == above) continue;
@@ -27,46 +26,44 @@ std::optional<Prices> TallySearch::slope(const Tally &tally) const {
 }
 
 // First the prices at which need is flat around the best that was met; after that, where the bounds so far meet.
-std::optional<Prices> TallySearch::next_prices() {
+std::optional<Few<double>> TallySearch::next_prices() {
     const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < asked_.largest));
     if (!bent && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
         followed_ = value_tally_;
-        if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices) return wanted;
+        if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices.first()) return wanted;
     }
     if (const auto next = bundle()) return next;
     return bracket();
 }
 
-std::optional<Prices> TallySearch::bundle() {
-    const Prices centre = passes_[best_].prices;
+std::optional<Few<double>> TallySearch::bundle() {
+    const Few<double> centre = passes_[best_].prices.first();
     if (!(spreads_[best_].budget > 0)) return {};
-    values_.clear();
-    slopes_.clear();
+    bundle_.begin(asked_.statistics);
     double tau = 0;
     for (std::size_t i = 0; i < passes_.size(); i++) {
-        Prices gap{};
+        Few<double> gap{};
         double value = spreads_[i].budget;
         for (Index p = 0; p <= last_; p++) {
             gap[p] = static_cast<double>(passes_[i].tally[p] - spreads_[i].tally[p]);
             value += gap[p] * (centre[p] - passes_[i].prices[p]);
         }
-        values_.push_back(value);
-        slopes_.push_back(gap);
+        bundle_.add(value, gap);
         if (i == best_) tau = spreads_[i].budget / std::max(inner(gap, gap), 1.0);
     }
-    const Prices move = proximal(values_, slopes_, tau);
-    double model = kNegativeInfinity;
-    for (std::size_t i = 0; i < values_.size(); i++) model = std::max(model, values_[i] + inner(slopes_[i], move));
-    if (!(spreads_[best_].budget - model > kGain * spreads_[best_].budget)) return {};
+    const auto step = bundle_.step(tau);
+    Few<double> move{};
+    std::copy(step.begin(), step.end(), move.begin());
+    if (!(spreads_[best_].budget - bundle_.model() > kGain * spreads_[best_].budget)) return {};
     if (!(norm(move) > 1e-6 * scale_ / measures_.variables)) return {};
     return plus(centre, move);
 }
 
 // Prices that favour the tally that needs the budget: either its bound falls, or better prices lie there.
-std::optional<Prices> TallySearch::bracket() {
+std::optional<Few<double>> TallySearch::bracket() {
     const Pass &at = passes_[best_];
     const Spread &most = spreads_[best_];
-    Prices gap{};
+    Few<double> gap{};
     for (Index p = 0; p <= last_; p++) gap[p] = static_cast<double>(most.tally[p] - at.tally[p]);
     const double square = inner(gap, gap);
     if (!(square > 0) || !(most.budget > 0)) return {};
@@ -75,7 +72,7 @@ std::optional<Prices> TallySearch::bracket() {
     stalled_ = most.budget > 0.9 * before_ ? stalled_ + 1 : 0;
     before_ = most.budget;
     if (stalled_ > kMostStalls) return {};
-    return plus(at.prices, gap, reach_ * most.budget / square);
+    return plus(at.prices.first(), gap, reach_ * most.budget / square);
 }
 
 }  // namespace tallytree::bounds

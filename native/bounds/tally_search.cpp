@@ -16,7 +16,7 @@ void grow(List &list, Index size) {
 
 }  // namespace
 
-const double &TallySearch::loss_at(const Tally &tally) const {
+const double &TallySearch::loss_at(const Few<Index> &tally) const {
     Index place = 0;
     for (Index p = 0; p <= last_; p++) place = place * asked_.extent[p] + tally[p] - asked_.low[p];
     return asked_.losses[place];
@@ -59,20 +59,20 @@ void TallySearch::fill(const Pass &pass) {
     for (Index p = 0; p <= last_; p++) grow(count_[p], size);
     grow(numbers_, size + kLanes);
     listed_ = 0;
-    Tally at = box_.low, end = box_.high;
+    Few<Index> at = box_.low.first(), end = box_.high.first();
     end[last_] = box_.low[last_];
     const double most = pass.most + 2 * tolerance(pass);
     for (at[0] = box_.low[0]; at[0] <= end[0]; at[0]++)
         for (at[1] = box_.low[1]; at[1] <= end[1]; at[1]++)
             for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++)
-                fill_line(at, most - paid(pass.prices, at), pass.prices[last_]);
+                fill_line(at, most - paid(pass.prices.first(), at), pass.prices[last_]);
     living_ = listed_;
     find_needs();
 }
 
 // The tallies from one on along the last statistic that may reach the value, by a test that does not divide. The first
 // of them scores `most` at most, and each further one pays the price.
-void TallySearch::fill_line(const Tally &from, double most, double price) {
+void TallySearch::fill_line(const Few<Index> &from, double most, double price) {
     const double *losses = &loss_at(from);
     const Index many = kernels_.reach(
         {box_.extent(last_), losses, most - asked_.truth, price, asked_.margin, value_, asked_.slack}, numbers_.data());
@@ -99,7 +99,7 @@ double TallySearch::tolerance(const Pass &pass) const {
 }
 
 // A labelling was met. Its score is known up to rounding, and its value is taken for less by that.
-void TallySearch::meet(double score, const Tally &tally, double slack) {
+void TallySearch::meet(double score, const Few<Index> &tally, double slack) {
     if (!box_.holds(tally)) return;
     const double value = asked_.value(loss_at(tally), score - slack);
     if (!(value > value_)) return;
@@ -109,7 +109,7 @@ void TallySearch::meet(double score, const Tally &tally, double slack) {
 }
 
 TallyLists TallySearch::lists(const Pass &pass, double most) {
-    return {listed_, asked_.statistics, pass.prices.data(),
+    return {listed_, asked_.statistics, pass.prices.first().data(),
             most,    need_.data(),      {count_[0].data(), count_[1].data(), count_[2].data()}};
 }
 
@@ -182,16 +182,17 @@ void TallySearch::spread_all() {
 
 // ---- the search ----------------------------------------------------------------------------------------------------
 
-void TallySearch::pass(const Prices &prices) {
+void TallySearch::pass(const Few<double> &prices) {
     const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
     work_ += measures_.pass;
     if (found.most == kNegativeInfinity) return;
-    meet(found.most - paid(prices, found.tally), found.tally, 2 * tolerance(found));
+    const Few<Index> &tally = found.tally.first();
+    meet(found.most - paid(prices, tally), tally, 2 * tolerance(found));
     if (passes_.size() == 1) fill(found);
     else cut(found);
 }
 
-bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optional<Prices> start, Limits limits,
+bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optional<Few<double>> start, Limits limits,
                       Meter &meter) {
     messages_ = &messages;
     measures_ = messages.measures();
@@ -200,7 +201,7 @@ bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optiona
     most_band_ = limits.band;
     room_ = limits.room;
     equals_ = limits.equals;
-    prices_ = start.value_or(Prices{});
+    prices_ = start.value_or(Few<double>{});
     if (!begin(asked)) return false;
     cold_ = !start;
     pass(prices_);
@@ -209,7 +210,7 @@ bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optiona
     double tried = kInfinity;
     while (true) {
         spread_all();
-        prices_ = passes_[best_].prices;
+        prices_ = passes_[best_].prices.first();
         messages_->hold(prices_);
         const bool last = passes_.size() >= kMostPasses || work_ > most_work_;
         const double budget = spreads_[best_].budget;
@@ -241,7 +242,7 @@ bool TallySearch::peek(double budget, double most_work) {
     const double before = value_;
     if (!messages_->recall(at.prices)) return false;
     if (!band(budget, most_work)) return false;
-    each_cell(at, [&](const Tally &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
+    each_cell(at, [&](const Few<Index> &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     if (!(value_ > before)) return false;
     cut(at);
     return true;
@@ -253,9 +254,10 @@ void TallySearch::each_cell(const Pass &at, Use use) const {
     const Packing packing(asked_.statistics);
     const auto cells = messages_->tallies();
     for (std::size_t i = 0; i < cells.size(); i++) {
-        Tally tally = packing.unpack(cells[i].key);
+        Few<Index> tally{};
+        packing.unpack(cells[i].key, tally);
         for (Index p = 0; p <= last_; p++) tally[p] += at.tally[p];
-        use(tally, (at.most - cells[i].regret) - paid(at.prices, tally), static_cast<Index>(i));
+        use(tally, (at.most - cells[i].regret) - paid(at.prices.first(), tally), static_cast<Index>(i));
     }
 }
 
@@ -277,7 +279,7 @@ bool TallySearch::keep_candidates(const Pass &at) {
     bool inside = true;
     for (const bool choose : {false, true}) {
         if (spreads_[best_].budget == kNegativeInfinity) break;  // no band was needed: nothing lives
-        each_cell(at, [&](const Tally &tally, double score, Index number) {
+        each_cell(at, [&](const Few<Index> &tally, double score, Index number) {
             inside &= box_.holds(tally);
             const double loss = inside ? loss_at(tally) : 0;
             if (!inside || (asked_.slack && !(loss > 0))) return;
@@ -295,10 +297,10 @@ bool TallySearch::unique() const { return candidates_.size() == 1 && !messages_-
 // ---- nothing violates the margin -----------------------------------------------------------------------------------
 
 // The only tally without loss, if it is at a corner of the box.
-std::optional<Tally> TallySearch::lossless() const {
-    std::optional<Tally> found;
+std::optional<Few<Index>> TallySearch::lossless() const {
+    std::optional<Few<Index>> found;
     Index many = 0;
-    Tally at = box_.low;
+    Few<Index> at = box_.low.first();
     for (at[0] = box_.low[0]; at[0] <= box_.high[0]; at[0]++)
         for (at[1] = box_.low[1]; at[1] <= box_.high[1]; at[1]++)
             for (at[2] = box_.low[2]; at[2] <= box_.high[2]; at[2]++)
@@ -316,12 +318,12 @@ bool TallySearch::settle_lossless() {
     if (!wanted) return false;
     double price = 8 * scale_;
     for (int tries = 0; tries < 4; tries++, price *= 8) {
-        Prices prices{};
+        Few<double> prices{};
         for (Index p = 0; p <= last_; p++)
             if (box_.low[p] != box_.high[p]) prices[p] = (*wanted)[p] == box_.high[p] ? price : -price;
         const Pass at = messages_->pass(prices, *meter_);
         if (at.most == kNegativeInfinity) return false;
-        if (at.tally != *wanted) continue;
+        if (at.tally.first() != *wanted) continue;
         const double slack = off_ = 4 * tolerance(at);
         messages_->set_near(2 * slack);
         if (!band(4 * slack, (most_work_ - work_) / kCell)) return false;

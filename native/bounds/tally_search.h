@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "bounds/bundle.h"
 #include "bounds/messages.h"
 #include "kernels/tally_lists.h"
 
@@ -16,7 +17,7 @@ namespace tallytree::bounds {
 // Losses over a box of tallies, the last statistic fastest, and how they are combined with scores.
 struct LossBox {
     const double *losses, *inverses;  // inverses: under slack scaling
-    Tally low{}, extent{};            // of the table
+    Few<Index> low{}, extent{};       // of the table
     Index statistics;
     bool slack;
     double margin, truth;
@@ -33,7 +34,7 @@ class TallySearch {
     explicit TallySearch(const TallyKernels &kernels) : kernels_(kernels) {}
 
     struct Candidate {
-        Tally tally;
+        Few<Index> tally;
         double score;  // up to rounding
         Index number;  // of the band
     };
@@ -45,12 +46,13 @@ class TallySearch {
     };
     // Looks for the labellings that may be the best, up to rounding; the messages are used until the next run. False
     // where it has not found them within the limits, or has no proof that there are no others.
-    bool run(TiedMessages &messages, const LossBox &asked, std::optional<Prices> start, Limits limits, Meter &meter);
+    bool run(TiedMessages &messages, const LossBox &asked, std::optional<Few<double>> start, Limits limits,
+             Meter &meter);
     std::span<const Candidate> candidates() const { return candidates_; }
     // Whether there is one labelling alone that may be the best.
     bool unique() const;
     // Where the budget was least: a place to start from when the scores have changed a little.
-    const Prices &prices() const { return prices_; }
+    const Few<double> &prices() const { return prices_; }
     // How far the scores of candidates can be off.
     double tolerance() const { return off_; }
     // The memory that waits for the next run.
@@ -61,29 +63,29 @@ class TallySearch {
   private:
     struct Spread {  // a budget, and the living tally that needs it
         double budget = kNegativeInfinity;
-        Tally tally{};
+        Few<Index> tally{};
         Index number = -1;  // of the tally, in the lists
     };
 
     bool begin(const LossBox &asked);
     void fill(const Pass &pass);
-    void fill_line(const Tally &from, double most, double price);
+    void fill_line(const Few<Index> &from, double most, double price);
     void find_needs();
     double need_of(double loss) const {
         if (!asked_.slack) return value_ - asked_.margin * loss + asked_.truth;
         return loss > 0 ? value_ / loss - asked_.margin + asked_.truth : kInfinity;
     }
-    void pass(const Prices &prices);
-    void meet(double score, const Tally &tally, double slack);
+    void pass(const Few<double> &prices);
+    void meet(double score, const Few<Index> &tally, double slack);
     void cut(const Pass &pass);
     void bury();
     TallyLists lists(const Pass &pass, double most);
     Spread spread(const Pass &pass);
     void spread_all();
-    std::optional<Prices> slope(const Tally &tally) const;
-    std::optional<Prices> next_prices();
-    std::optional<Prices> bundle();
-    std::optional<Prices> bracket();
+    std::optional<Few<double>> slope(const Few<Index> &tally) const;
+    std::optional<Few<double>> next_prices();
+    std::optional<Few<double>> bundle();
+    std::optional<Few<double>> bracket();
     bool band(double budget, double most_work);
     bool look(double most_work);
     bool peek(double budget, double most_work);
@@ -91,9 +93,9 @@ class TallySearch {
     void each_cell(const Pass &at, Use use) const;
     bool keep_candidates(const Pass &at);
     bool settle_lossless();
-    std::optional<Tally> lossless() const;
+    std::optional<Few<Index>> lossless() const;
     double tolerance(const Pass &pass) const;
-    const double &loss_at(const Tally &tally) const;
+    const double &loss_at(const Few<Index> &tally) const;
 
     TiedMessages *messages_ = nullptr;
     const TallyKernels &kernels_;
@@ -104,7 +106,7 @@ class TallySearch {
     Meter *meter_ = nullptr;
     double most_work_ = 0, most_band_ = 0, room_ = 0, work_ = 0, scale_ = 1, off_ = 0;
     double value_ = kNegativeInfinity;
-    std::optional<Tally> value_tally_, followed_;  // of the value; whose slope was followed
+    std::optional<Few<Index>> value_tally_, followed_;  // of the value; whose slope was followed
     // The tallies that live, and some that have died, at the beginning of each list: their losses, or the inverses of
     // these, the most that they score by the passes so far, the least that will do (inf for the dead), and what they
     // count.
@@ -114,7 +116,7 @@ class TallySearch {
     std::vector<std::int32_t> numbers_;  // of some of them
     bool cold_ = true;                   // there were no prices to start from
     // The tally that prices favoured last, how much, and how often the budget has hardly changed since.
-    std::optional<Tally> bracketed_;
+    std::optional<Few<Index>> bracketed_;
     double reach_ = 0, before_ = 0;
     int stalled_ = 0;
     bool equals_ = false;
@@ -122,10 +124,9 @@ class TallySearch {
     std::vector<Pass> passes_;
     std::vector<Spread> spreads_;  // of the passes
     bool renewed_ = true;          // needs, or the numbers of tallies, are not those of the spreads
-    std::vector<double> values_;   // of the cuts of a bundle, and their slopes
-    std::vector<Prices> slopes_;
+    Bundle bundle_;
     std::size_t best_ = 0;  // the pass of the least budget
-    Prices prices_{};
+    Few<double> prices_{};
     std::vector<Candidate> candidates_;
 };
 

@@ -45,9 +45,9 @@ bool ItemSearch::run(const LossItem &item, double truth_score, double *prices, T
                   table.regular};
     std::copy(table.low.begin(), table.low.end(), asked.low.begin());
     std::copy(table.extent.begin(), table.extent.end(), asked.extent.begin());
-    std::optional<Prices> start;
+    std::optional<Few<double>> start;
     if (prices) {
-        start = Prices{};
+        start = Few<double>{};
         std::copy_n(prices, asked.statistics, start->begin());
         for (const double price : *start)
             if (!std::isfinite(price)) start.reset();

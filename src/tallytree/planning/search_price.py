@@ -17,8 +17,11 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window
 from tallytree.planning.orders import Check, Order, drafted, skeleton
+from tallytree.planning.price import Price
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
+
+Program = native.Skeleton
 
 MOST_STATISTICS = 3
 SLOWER = 10
@@ -130,6 +133,12 @@ def program_for(
 def _passes(model: Model) -> int:
     """Return about how many plain passes a search makes."""
     return round(4 + 2 * log10(len(model)))
+
+
+def pass_price(program: Program) -> Price:
+    """Return the cost of a plain pass, including what all passes share."""
+    operations, size = native.pass_price(program)
+    return Price(program.variables, program.width, program.degree, 1, operations, int(size), "double")
 
 
 def search_price(

@@ -7,9 +7,10 @@ The constraints are ranges of integer combinations of statistics, ``b_j <= A_j(y
 
 and the maximum of the right-hand side over *all* labellings, the dual ``D(λ)``, is plain MAP on a model with
 additional factors ``λ_j·a_j``: no tallies are carried, however many constraints there are. ``D`` is convex
-and piecewise linear, and its minimum is the bound. The labellings found on the way may satisfy the
-constraints; those next in order at the best ``λ`` close the gap, because a labelling whose dual value is
-below a score that has been attained cannot be better.
+and piecewise linear, and its minimum is the bound. This is the search by bounds of :func:`solve`, stopped
+early: the labellings met on the way may satisfy the constraints, and the tallies of all labellings that are
+nearly as good at the best ``λ`` close the gap, because a labelling whose dual value is below a score that has
+been attained cannot be better.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model, checked_model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, read_options
-from tallytree.planning.plan import Plan
 from tallytree.planning.query import bind
-from tallytree.relaxation.ranges import folded, ranges_of
-from tallytree.relaxation.search import Limits, Relaxation, Search
+from tallytree.relaxation.ranges import ranges_of
+from tallytree.relaxation.result import Relaxation
+from tallytree.relaxation.search import Limits, Search
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.statistics.statistic import Recipe, Statistic, read_by
@@ -64,11 +65,12 @@ def relax(
     fixed, allowed : mapping, optional
         As for :func:`solve`: the state that a variable must take, or the states it may take.
     iterations : int
-        The maximum number of MAP problems to solve, not counting those that find the ends of ranges.
+        The maximum number of MAP problems to solve. Examining tallies takes at most as long again.
     tolerance : float
         Stop when the gap is at most this.
     candidates : int
-        The number of labellings to examine in order at the best multipliers.
+        The number of labellings to examine in order at the best multipliers, if a gap remains once the
+        tallies near the best one have been examined. 0 stops at the bound of the multipliers.
     progress : callable, optional
         Called with the current result after each iteration.
     **options
@@ -105,9 +107,6 @@ def relax(
         tolerance,
         whole_number(candidates, "candidates", least=0),
     )
-    priced = folded(model, model.blocks, ranges, None)
-    copies = sum(block.tables.nbytes for block in (*model.blocks, *priced.blocks[len(model.blocks) :]))
-    plan = Plan(priced, (), chosen.plan._replace(beside=2 * copies))
-    search = Search(model, (*shown, *hidden), ranges, plan, limits, progress)
+    search = Search(model, (*shown, *hidden), ranges, chosen.plan, limits, progress)
     search.run()
     return search.answer()

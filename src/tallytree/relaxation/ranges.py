@@ -7,7 +7,6 @@ from math import gcd, inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.blocks import Block
@@ -19,8 +18,6 @@ from tallytree.statistics.linear import Comparison, Linear
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import read_only
 
-Floats = NDArray[np.float64]
-
 
 class Range(NamedTuple):
     """``low <= A(y) <= high``; an end may be infinite."""
@@ -28,14 +25,6 @@ class Range(NamedTuple):
     statistic: Statistic
     low: float
     high: float
-
-    def excess(self, tally: int) -> float:
-        """Return how far a tally is above the range; negative below it, 0 inside."""
-        return max(tally - self.high, 0.0) + min(tally - self.low, 0.0)
-
-    def offset(self, multiplier: float) -> float:
-        """Compute ``min(λ·b, λ·c)``; -inf if an end that the multiplier needs is missing."""
-        return 0.0 if multiplier == 0 else multiplier * (self.low if multiplier > 0 else self.high)
 
 
 def ranges_of(constraint: Constraint) -> tuple[Range, ...]:
@@ -75,10 +64,10 @@ def _comparisons(constraint: Constraint) -> Iterator[Comparison]:
 
 
 def folded(
-    model: Model, blocks: Sequence[Block], ranges: Sequence[Range], multipliers: Floats | None
+    model: Model, blocks: Sequence[Block], ranges: Sequence[Range], multipliers: Sequence[float] | None
 ) -> Model:
     """Add the factors ``λ_j·a_j``; the shape is the same for all multipliers."""
-    paid = [0.0] * len(ranges) if multipliers is None else multipliers.tolist()
+    paid = [0.0] * len(ranges) if multipliers is None else multipliers
     further = weighted((one.statistic, price) for one, price in zip(ranges, paid, strict=True))
     return Model.from_blocks(model.cardinalities, (*blocks, *further))
 

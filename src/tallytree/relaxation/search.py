@@ -1,9 +1,14 @@
-"""The search for the smallest dual value, and for labellings that satisfy the constraint."""
+"""The search by bounds, stopped early: a bound on the best score, and the best labelling that it has met.
+
+The compiled search finds the prices with the least bound, and then the tallies that these leave. What it
+does not settle is left to the labellings next in order at the best prices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import islice
 from math import inf
 from typing import NamedTuple
@@ -16,58 +21,19 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError
-from tallytree.model.blocks import Block, evaluate
+from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
-from tallytree.model.rounding import lowest_score, rounding
-from tallytree.planning.plan import Plan
-from tallytree.relaxation.ranges import Floats, Range, flat, folded
+from tallytree.model.rounding import rounding
+from tallytree.planning.budget import readable_bytes
+from tallytree.planning.options import PlanOptions
+from tallytree.planning.orders import Order, skeleton
+from tallytree.planning.plan import Plan, check_size
+from tallytree.planning.price import Price
+from tallytree.planning.search_price import Program, pass_price, program_for
+from tallytree.relaxation.ranges import Range, flat, folded
+from tallytree.relaxation.result import Relaxation
+from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
 from tallytree.statistics.statistic import Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxation:
-    """The result of a relaxation: an upper bound, and the best labelling found.
-
-    Attributes
-    ----------
-    upper_bound : float
-        No labelling that satisfies the constraint has a higher score. It includes an allowance for rounding,
-        ``c·eps·Σ max|f|`` over all factors, including those of the multipliers.
-    solution : Solution or None
-        The best labelling found that satisfies the constraint.
-    gap : float
-        ``upper_bound - solution.score``; 0.0 if they differ only by the allowance, which proves the
-        solution optimal; inf if there is no solution.
-    multipliers : tuple of float
-        The price per unit of each combination of statistics in the constraint, in order of first use:
-        positive if the lower end of its range is active, negative if the upper end is.
-    iterations : int
-        The number of MAP problems solved.
-    """
-
-    upper_bound: float
-    solution: Solution | None
-    gap: float
-    multipliers: tuple[float, ...]
-    iterations: int
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the solution is proven to be optimal."""
-        return self.gap == 0.0
-
-    def explain(self) -> str:
-        """Explain in a few lines what is proven, and how."""
-        prices = ", ".join(f"{price:.6g}" for price in self.multipliers)
-        bound = (
-            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: the smallest "
-            f"dual value of {self.iterations} MAP problems, at the prices ({prices})"
-        )
-        if self.solution is None:
-            return f"bounded: {bound}\n  no labelling that satisfies it was found"
-        if self.optimal:
-            return f"optimal: {bound}\n  {self.solution!r} attains it"
-        return f"bounded: {bound}\n  {self.solution!r} is at most {self.gap:.6g} below the best"
 
 
 class Limits(NamedTuple):
@@ -78,17 +44,6 @@ class Limits(NamedTuple):
     candidates: int
 
 
-class Point(NamedTuple):
-    """One evaluation of the dual: a labelling that attains it, and the excess of each combination there."""
-
-    multipliers: Floats
-    value: float
-    allowance: float
-    score: float
-    excess: Floats
-    tallies: tuple[int, ...]
-
-
 class Search:
     """The best bound and the best labelling so far."""
 
@@ -97,28 +52,31 @@ class Search:
         model: Model,
         shown: tuple[Statistic, ...],
         ranges: tuple[Range, ...],
-        plan: Plan,
+        options: PlanOptions,
         limits: Limits,
         progress: Callable[[Relaxation], object] | None,
     ) -> None:
         self.model, self.shown, self.ranges = model, shown, ranges
-        self.plan, self.limits, self.progress = plan, limits, progress
+        self.options, self.limits, self.progress = options, limits, progress
+        self.sums = tuple(one.statistic for one in ranges)
+        self.program = self._program()
         self.rounding = rounding(model.blocks)
-        self.lowest = lowest_score(model.blocks)
-        self.bound, self.allowance = inf, 0.0
-        self.best: Point | None = None
+        self.bound, self.allowance = inf, self.rounding
+        self.multipliers = (0.0,) * len(ranges)
         self.solution: Solution | None = None
         self.passes = 0
 
     def run(self) -> None:
-        """Descend from the plain MAP labelling, then examine the labellings next in order."""
-        first = self.evaluate(np.zeros(len(self.ranges)))
-        if not self.exhausted():
-            ends = self._attainable_ends()
-            if len(self.ranges) == 1:
-                self._chords(first, ends[0])
-            else:
-                self._subgradients(first, ends)
+        """Search by bounds, then examine the labellings next in order."""
+        for one in self.ranges:
+            self._check_extent(one)
+        found = self._by_bounds()
+        if found is None:
+            self._without_prices()
+        elif not self._closed_by(found) and self.solution is None:
+            self._check_ends(found.met)
+            if found.impossible:
+                raise InfeasibleError(self._no_labelling(found))
         if not self.finished():
             self._look_through()
 
@@ -126,15 +84,14 @@ class Search:
         """Return the current result."""
         gap = inf if self.solution is None else self.bound - self.solution.score
         closed = self.solution is not None and gap <= 2 * self.allowance
-        multipliers = () if self.best is None else tuple(self.best.multipliers.tolist())
-        return Relaxation(self.bound, self.solution, 0.0 if closed else gap, multipliers, self.passes)
+        return Relaxation(self.bound, self.solution, 0.0 if closed else gap, self.multipliers, self.passes)
 
     def answer(self) -> Relaxation:
         """Return the final result: a solution that meets the bound is optimal."""
         found = self.known()
         if found.solution is None or not found.optimal:
             return found
-        bound = f"{found.upper_bound:.10g}, the smallest dual value"
+        bound = f"{found.upper_bound:.10g}, which prices and the tallies that they leave prove"
         claim = f"no labelling that satisfies the constraint scores above {bound}"
         return replace(found, solution=found.solution.claiming(claim, optimal=True))
 
@@ -142,151 +99,144 @@ class Search:
         """Whether the gap is small enough."""
         return self.known().gap <= self.limits.tolerance
 
-    def exhausted(self) -> bool:
-        """Whether to stop solving MAP problems."""
-        return self.passes >= self.limits.iterations or self.finished()
+    # --- the search by bounds
 
-    def evaluate(self, multipliers: Floats) -> Point:
-        """Compute ``D(λ)``, and record the bound and the labelling."""
-        self.passes += 1
-        offsets = [one.offset(m) for one, m in zip(self.ranges, multipliers.tolist(), strict=True)]
-        priced = folded(self.model, self.model.blocks, self.ranges, multipliers)
-        found = Profile.of(priced, (), self.plan).best()
-        score, tallies = self._offer(found.assignment)
-        point = Point(
-            multipliers,
-            found.score - sum(offsets),
-            rounding(priced.blocks, *offsets),
-            score,
-            self._excess(tallies),
-            tallies,
-        )
-        self._note_bound(point)
+    def _program(self) -> Program:
+        """Return a program for MAP problems with prices."""
+        return program_for(self.model, self.sums, self.options.order, partial(check_size, self.options))
+
+    def _by_bounds(self) -> Found | None:
+        """Run the compiled search; None if it has no numbers for these counts."""
+        if not len(self.model) or not self.program.feasible:
+            return None
+        stops = Stops(self.limits.iterations, self.limits.tolerance, self.limits.candidates > 0)
+        room = self.options.limit - self.options.beside
+        ends = [_ends(one) for one in self.ranges]
+        box = Wanted([low for low, _ in ends], [high for _, high in ends])
+        report = None if self.progress is None else self._report
+        found = bounded_score(self.model, self.sums, box, self.program, stops, report, room)
+        if found is None and self.price.peak_bytes > room:
+            raise BudgetError(
+                f"the plan needs up to about {readable_bytes(self.price.peak_bytes)} for the messages of a "
+                f"MAP problem, but the limit is {readable_bytes(self.options.limit)}; raise memory_limit="
+            )
+        return found
+
+    def _report(
+        self,
+        passes: int,
+        bound: float,
+        slack: float,
+        prices: Sequence[float],
+        labelling: NDArray[np.int64] | None,
+    ) -> None:
+        """Record what is known after a pass, and report it."""
+        self.passes, self.multipliers = passes, tuple(prices)
+        self.bound, self.allowance = bound + self.rounding, slack + self.rounding
+        if labelling is not None:
+            self._offer(labelling)
         if self.progress is not None:
             self.progress(self.known())
-        return point
 
-    def _note_bound(self, point: Point) -> None:
-        if point.value + point.allowance < self.bound:
-            self.bound, self.allowance, self.best = point.value + point.allowance, point.allowance, point
-        if self.bound < self.lowest:
-            raise InfeasibleError(
-                f"no labelling satisfies the constraint: its score would be at most {self.bound:.6g}, but "
-                "every labelling scores more"
-            )
+    def _closed_by(self, found: Found) -> bool:
+        """Record what a search has found; return whether it has proven a labelling to be the best."""
+        self.passes, self.multipliers = len(found.passes), tuple(price + 0.0 for price in found.prices)
+        self.bound, self.allowance = found.bound + self.rounding, found.slack + self.rounding
+        if len(found.scores):
+            self._offer(found.labelling(int(found.scores.argmax())))
+        if found.finished and self.solution is not None:
+            self.bound = self.solution.score + self.rounding
+        return found.finished
 
-    def _excess(self, tallies: Sequence[int]) -> Floats:
-        return np.array([one.excess(t) for one, t in zip(self.ranges, tallies, strict=True)])
+    def _no_labelling(self, found: Found) -> str:
+        least = min((most for _, most in found.passes), default=inf)
+        if found.bound == -inf or least == -inf:
+            return "no labelling satisfies the constraint: all tallies that prices leave have been examined"
+        return (
+            f"no labelling satisfies the constraint: its score would be at most {self.bound:.6g}, but every "
+            "labelling scores more"
+        )
 
-    def _offer(self, assignment: NDArray[np.int64]) -> tuple[float, tuple[int, ...]]:
+    @cached_property
+    def price(self) -> Price:
+        """The cost of one pass."""
+        return pass_price(self.program)
+
+    def _offer(self, assignment: NDArray[np.int64]) -> tuple[int, ...]:
         """Keep a labelling if it satisfies the constraint and is the best so far; return its tallies."""
         score = float(evaluate(self.model.blocks, assignment))
         tallies = tuple(int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
-        if not self._excess(tallies).any() and (self.solution is None or score > self.solution.score):
+        held = all(one.low <= t <= one.high for one, t in zip(self.ranges, tallies, strict=True))
+        if held and (self.solution is None or score > self.solution.score):
             tally = tally_type(unique_names(tuple(s.name for s in self.shown)))
             numbers = tally(*(s.tally(assignment) for s in self.shown))
-            proof = Proof(self.plan.price, score, Claim("it satisfies the constraint", optimal=False))
+            proof = Proof(self.price, score, Claim("it satisfies the constraint", optimal=False))
             self.solution = Solution(score, score, numbers, assignment, self.model, proof)
-        return score, tallies
+        return tallies
 
     # --- what can be attained at all
 
-    def _attainable_ends(self) -> list[list[Line]]:
-        """Find the labelling furthest beyond each end of each range, or prove that none reaches it."""
-        level = tuple(map(flat, self.model.blocks))
-        signs = [
-            [sign for sign, end in ((1.0, one.low), (-1.0, one.high)) if np.isfinite(end)]
-            for one in self.ranges
-        ]
-        return [[self._furthest(level, j, sign) for sign in each] for j, each in enumerate(signs)]
+    def _check_extent(self, one: Range) -> None:
+        """Raise an error if a range is beyond what the entries of its tables add up to."""
+        least, most = one.statistic.extent
+        if one.low > most:
+            self._check_end(one, 1.0)
+        if one.high < least:
+            self._check_end(one, -1.0)
 
-    def _furthest(self, level: Sequence[Block], number: int, sign: float) -> Line:
-        self.passes += 1
-        multipliers = np.zeros(len(self.ranges))
-        multipliers[number] = sign
-        priced = folded(self.model, level, self.ranges, multipliers)
+    def _check_ends(self, met: Sequence[tuple[int, int]]) -> None:
+        """Raise an error if no labelling reaches one of the ranges, whatever its score.
+
+        `met`: the least and the largest tallies that labellings are known to have.
+        """
+        for one, (least, most) in zip(self.ranges, met, strict=True):
+            if most < one.low:
+                self._check_end(one, 1.0)
+            if least > one.high:
+                self._check_end(one, -1.0)
+
+    def _check_end(self, one: Range, sign: float) -> None:
+        level = tuple(map(flat, self.model.blocks))
+        priced = folded(self.model, level, self.ranges, [sign * (one is other) for other in self.ranges])
         found = Profile.of(priced, (), self.plan).best()
-        score, tallies = self._offer(found.assignment)
-        one = self.ranges[number]
+        self._offer(found.assignment)
         end = one.low if sign > 0 else one.high
         if found.score + rounding(priced.blocks) < sign * end:
             relation, word = (">=", "most") if sign > 0 else ("<=", "least")
             raise InfeasibleError(
                 f"no labelling satisfies '{one.statistic.name} {relation} {end:.0f}': it is at {word} "
-                f"{tallies[number]}"
+                f"{one.statistic.tally(found.assignment)}"
             )
-        return Line(sign, score, tallies[number] - end)
-
-    # --- one combination: the dual is a function of one number
-
-    def _chords(self, first: Point, ends: Sequence[Line]) -> None:
-        """Go to where the lines of two labellings cross, until no labelling is above the crossing.
-
-        The labelling at λ = 0 falls short of the range on one side; the furthest one on the other side does
-        not. Each step replaces one of the two, so that the minimum of the dual stays between them.
-        """
-        sign = -1.0 if first.excess[0] > 0 else 1.0
-        inside = next(line for line in ends if line.sign == sign)
-        outside = Line(sign, first.score, float(first.excess[0]))
-        one = self.ranges[0]
-        end = one.low if sign > 0 else one.high
-        while not self.exhausted():
-            crossing = (inside.score - outside.score) / (outside.slope - inside.slope)
-            multiplier = sign * max(sign * crossing, 0.0)
-            point = self.evaluate(np.array([multiplier]))
-            reached = Line(sign, point.score, point.tallies[0] - end)
-            if point.value <= inside.score + multiplier * inside.slope + point.allowance:
-                return  # nothing is above the crossing: the dual is minimal here
-            if sign * reached.slope >= 0:
-                inside = reached
-            else:
-                outside = reached
-
-    # --- several: subgradients towards a target
-
-    def _subgradients(self, first: Point, ends: Sequence[Sequence[Line]]) -> None:
-        """Step against the excess, as far as would reach a target if the dual were linear.
-
-        The target is a level below the best bound, or the best score. A level that is not reached in a
-        few steps is halved, and the search continues from the best multipliers.
-        """
-        widths = np.array([max([1.0, *(abs(line.slope) for line in each)]) for each in ends])
-        lowest = np.array([-inf if np.isfinite(one.high) else 0.0 for one in self.ranges])
-        highest = np.array([inf if np.isfinite(one.low) else 0.0 for one in self.ranges])
-        level = max([abs(first.value - line.score) for each in ends for line in each]) or 1.0
-        point, patience, missed = first, 3 + len(self.ranges), 0
-        smallest = max(1e-6 * level, self.limits.tolerance / 8)
-        while not self.exhausted() and level > smallest:
-            slope = self._slope(point) / widths
-            if not slope.any():
-                return  # 0 is a subgradient: the dual is minimal here
-            target = max(self.bound - level, -inf if self.solution is None else self.solution.score)
-            step = max(point.value - target, 0.0) / float(slope @ slope)
-            before = self.bound
-            point = self.evaluate(np.clip(point.multipliers - step * slope / widths, lowest, highest))
-            missed = 0 if self.bound < before - level / 4 else missed + 1
-            if missed > patience and self.best is not None:
-                point, level, missed = self.best, level / 2, 0
-
-    def _slope(self, point: Point) -> Floats:
-        """Return a subgradient: the distance of each combination from the active end of its range."""
-        paid = [one.low if m > 0 else one.high for one, m in zip(self.ranges, point.multipliers, strict=True)]
-        return np.where(point.multipliers == 0, point.excess, np.array(point.tallies) - np.array(paid))
 
     # --- the labellings next in order
 
+    @cached_property
+    def plan(self) -> Plan:
+        """A plan for MAP problems whose tables are kept."""
+        priced = folded(self.model, self.model.blocks, self.ranges, None)
+        copies = sum(block.tables.nbytes for block in priced.blocks)
+        return Plan(priced, (), self.options._replace(beside=2 * copies))
+
+    def _without_prices(self) -> None:
+        """Bound the score by that of the best labelling, where no prices can be had."""
+        found = Profile.of(folded(self.model, self.model.blocks, self.ranges, None), (), self.plan).best()
+        self.passes, self.bound = 1, found.score + self.rounding
+        self._offer(found.assignment)
+
     def _look_through(self) -> None:
         """Examine labellings in order of dual value: later ones cannot have a larger value."""
-        if self.best is None or not self.plan.every_table or not self.limits.candidates:
+        if not self.limits.candidates:
             return
-        point, allowance = self.best, self.best.allowance
-        priced = folded(self.model, self.model.blocks, self.ranges, point.multipliers)
-        profile = Profile.of(priced, (), self.plan)  # computed again, since no tables are kept
-        start, ranking = float(profile.scores[0]), profile.ranked()
+        offsets = [_offset(one, price) for one, price in zip(self.ranges, self.multipliers, strict=True)]
+        priced = folded(self.model, self.model.blocks, self.ranges, self.multipliers)
+        allowance = rounding(priced.blocks, *offsets)
         left = -inf  # the dual value of the remaining labellings, -inf if there are none
         try:
+            if not self.plan.every_table:
+                return
+            ranking = Profile.of(priced, (), self.plan).ranked()
             for found in islice(ranking, self.limits.candidates):
-                left = point.value + (found.score - start)
+                left = found.score - sum(offsets)
                 if self.solution is not None and left <= self.solution.score + allowance:
                     break
                 self._offer(found.assignment)
@@ -307,9 +257,12 @@ class Search:
             self.bound, self.allowance = bound, max(self.rounding, allowance)
 
 
-class Line(NamedTuple):
-    """A labelling as a line in the dual of one multiplier: ``score + λ·slope``, on the side of ``sign``."""
+def _ends(one: Range) -> tuple[int, int]:
+    """Return the tallies of a range that the tables of its statistic allow."""
+    least, most = one.statistic.extent
+    return int(max(one.low, least)), int(min(one.high, most))
 
-    sign: float
-    score: float
-    slope: float
+
+def _offset(one: Range, price: float) -> float:
+    """Return the least that a tally of a range pays at a price."""
+    return min(price * end for end in _ends(one))

@@ -6,7 +6,7 @@ The compiled code (``native/bounds/``) takes the program of a plan, the tables o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Literal, NamedTuple, Protocol
 
@@ -158,3 +158,44 @@ class ModelSearcher(NamedTuple):
 def evaluation_work(model: Model) -> float:
     """Return how many search operations over a model take as long as evaluating a function at one tally."""
     return _EVALUATION * max(1.0, float(np.mean(model.cardinalities)) / _STATES)
+
+
+Progress = Callable[[int, float, float, list[float], NDArray[np.int64] | None], object]
+"""Called after each pass: passes, bound, the part of it that allows for rounding, prices, best labelling."""
+
+
+class Stops(NamedTuple):
+    """When a search for a bound stops.
+
+    Attributes
+    ----------
+    passes : int
+        The maximum number of plain passes; bands of tallies may take as long as these.
+    gap : float
+        Between the bound and the best score.
+    bands : bool
+        Whether to continue with bands of tallies once the prices are the best.
+    """
+
+    passes: int
+    gap: float
+    bands: bool
+
+
+def bounded_score(
+    model: Model,
+    statistics: Sequence[Statistic],
+    box: Wanted,
+    program: native.Skeleton,
+    stops: Stops,
+    progress: Progress | None,
+    memory_limit: float,
+) -> Found | None:
+    """Search for an upper bound on the score in a box of tallies; None as for :class:`ModelSearcher`.
+
+    There may be any number of statistics. `program`: for these.
+    """
+    low, high = (np.array(ends, dtype=np.int64) for ends in (box.low, box.high))
+    scores = [block.tables for block in model.blocks]
+    counts = [block.tables for s in statistics for block in s.blocks]
+    return native.relax_by_bounds(program, scores, counts, low, high, *stops, progress, memory_limit)
