@@ -26,7 +26,6 @@ from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.price import Price
 from tallytree.planning.search_price import Program, pass_price, program_for
