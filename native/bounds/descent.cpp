@@ -116,7 +116,8 @@ bool Search::bundle(Box &box, const Aim &aim) {
             if (centre[p] * there[p] <= 0 && !useful(p, there[p] > 0 ? 1 : -1, box)) there[p] = 0;  // not nearly 0
         }
         const double model = bundle_.model();
-        if (best - model < std::max(known && aim.cuts ? 0.02 * best : 0.0, aim.precision)) {
+        const bool met = std::ranges::any_of(passes_, [&](const Pass &one) { return one.prices == there; });
+        if (met || best - model < std::max(known && aim.cuts ? 0.02 * best : 0.0, aim.precision)) {
             if (tau > 1e3 * scale_ / span_) break;
             tau *= 4;
             continue;
