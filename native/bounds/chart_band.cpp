@@ -6,7 +6,8 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kLooked = 8;  // rules that are looked at take as long as one pair of cells
+// What a rule takes that is looked at, and one that is kept, with its memory: in pairs of cells.
+constexpr double kLooked = 0.125, kKept = 4;
 
 }  // namespace
 
@@ -81,8 +82,8 @@ void ChartMessages::find_ways(std::int32_t number, double budget) {
         const double regret = best - y;
         if (regret <= room) ways_.push_back({step, regret, key_of(step)});
     });
-    work_ += static_cast<double>(looked) / kLooked;
     const auto end = static_cast<Index>(ways_.size());
+    work_ += kLooked * static_cast<double>(looked) + kKept * static_cast<double>(end - begin);
     for (Index w = begin; w < end; w++) {
         Way &way = ways_[w];
         if (way.step.kind == ChartStep::Word) continue;

@@ -115,7 +115,7 @@ def solve(
     1.0
     """
     query = ask(model, statistics, where, fixed, allowed)
-    chosen = read_options(options, "solve", one=True)
+    chosen = read_options(options, solve, one=True)
     function = as_objective(objective, query.read)
     return best_of(answered(query, chosen, partial(Question, objective=function)), function)
 
@@ -201,7 +201,7 @@ def profile(
     >>> prof.tallies.ravel(), prof.scores
     (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
     """
-    chosen = read_options(options, "profile")
+    chosen = read_options(options, profile)
     query = ask(model, statistics, None, fixed, allowed)
     return engine_of(model).profile(query, _planned(query, plan, chosen), chosen.run)
 
@@ -258,7 +258,7 @@ def distribution(
     >>> tt.distribution(model, where=tt.count(state=1) >= 1).marginals()[0]
     array([0.33333333, 0.66666667])
     """
-    chosen = read_options(options, "distribution", single=False).with_every_table()
+    chosen = read_options(options, distribution, single=False).with_every_table()
     query = ask(model, statistics, where, fixed, allowed)
     made = _planned(query, plan, chosen)
     try:
@@ -333,4 +333,4 @@ def plan(
     ...
     """
     query = ask(model, statistics, where)
-    return engine_of(model).plan(query, read_options(options, "plan").plan)
+    return engine_of(model).plan(query, read_options(options, plan).plan)

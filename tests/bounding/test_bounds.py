@@ -230,7 +230,7 @@ def test_what_is_known_when_the_work_ends(number):
     best = tt.loss_augmented(model, asked.loss, scaling, margin=5.0, strategy="full").value
     question = asked.question(scaling, 5.0)
     for work in (0.0, 500.0, 2e3, 8e3, 1e5):
-        found = bounded(asked.query, question, read_options({}, "solve"), work)
+        found = bounded(asked.query, question, read_options({}, tt.solve), work)
         known = found.found if isinstance(found, BoundedTable) else found
         assert known.value <= best + 1e-9 <= known.bound + 2e-9
 

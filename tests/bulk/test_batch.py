@@ -90,7 +90,7 @@ def held_for(models, statistics=None):
     """Return what a batch counts for its problems and answers, beside the tables of runs."""
     each = [()] * len(models) if statistics is None else statistics
     problems = {n: _ProfileOf(m, s, None, None) for n, (m, s) in enumerate(zip(models, each, strict=True))}
-    return Batch(problems, BatchOptions.read({}, "raise", "profile_batch")).held.budget.held
+    return Batch(problems, BatchOptions.read({}, "raise", tt.profile_batch)).held.budget.held
 
 
 def test_problems_and_answers_count_towards_the_limit():

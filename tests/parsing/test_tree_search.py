@@ -102,6 +102,19 @@ def test_a_search_is_interrupted_and_asked_again() -> None:
     interrupt_often(lambda: search, best_of_five, lambda one: best_of_five(one) == expected)
 
 
+def test_the_rules_that_a_band_keeps_are_part_of_its_work() -> None:
+    """All trees tie and have few tallies: most of the work is to find the rules, not to combine tallies."""
+    words = 24
+    rules = {("S", "X", "X"): 0.0, ("S", "B", "X"): -1.0, ("B", "X", "X"): 0.0, ("X", "X", "X"): 0.0}
+    trees = parsing.Forest(parsing.Grammar(rules, {}, {"X": {"a": 0.0}}, root="S"), ["a"] * words)
+    search = chart_searcher(ask(trees, [count("B")]), PlanOptions())
+    found = search(Search(Wanted([1], [1])))
+    assert found is not None and found.finished and found.value == -1
+    band = found.work - len(found.passes) * trees.price.operations
+    kept = sum((words - width + 1) * (width - 1) for width in range(2, words))
+    assert band > 4 * kept * search.evaluation_work
+
+
 def test_a_search_starts_from_derivations_alone() -> None:
     trees = forest(6, 5)
     search, wanted = searcher(trees), Wanted([1], [1])

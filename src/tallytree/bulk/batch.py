@@ -109,7 +109,7 @@ def profile_batch(
             strict=True,
         )
     }
-    return Batch(problems, BatchOptions.read(options, errors, "profile_batch")).profile()
+    return Batch(problems, BatchOptions.read(options, errors, profile_batch)).profile()
 
 
 def solve_batch(
@@ -167,7 +167,7 @@ def solve_batch(
             strict=True,
         )
     }
-    return Batch(problems, BatchOptions.read(options, errors, "solve_batch")).solve()
+    return Batch(problems, BatchOptions.read(options, errors, solve_batch)).solve()
 
 
 # --- one problem --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ which raises an error that says why, so that error messages are in one place.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -52,13 +52,14 @@ class BatchOptions(NamedTuple):
 
     @classmethod
     def read(
-        cls, keywords: Mapping[str, Any], errors: Errors, function: str, one: bool = False
+        cls, keywords: Mapping[str, Any], errors: Errors, function: Callable[..., Any], one: bool = False
     ) -> BatchOptions:
         """Read the keyword arguments of a public function."""
         if errors not in ("raise", "return"):
             raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
         if "operation_limit" in keywords:
-            raise TypeError(f"{function}() has no operation_limit=; use memory_limit= to limit a batch")
+            name = function.__name__
+            raise TypeError(f"{name}() has no operation_limit=; use memory_limit= to limit a batch")
         options = read_options(keywords, function, single=False, one=one)
         return cls(options.plan, options.run.threads, errors, options.strategy)
 

@@ -75,7 +75,7 @@ def loss_augmented_batch(
     ['B', 'B'] 0.333 0.667
     ['B', 'B', 'B'] 0.5 2.0
     """
-    chosen = BatchOptions.read(options, errors, "loss_augmented_batch", one=True)
+    chosen = BatchOptions.read(options, errors, loss_augmented_batch, one=True)
     every = list(models)
     size = len(every)
     asked = LossArguments(

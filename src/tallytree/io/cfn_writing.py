@@ -20,15 +20,8 @@ def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = No
 
     Parameters
     ----------
-    problem : ProblemFile
-        A model, optionally with a constraint: comparisons joined by ``and``, of statistics over single
-        variables. The format has no objective other than the score.
-    path : path
-        The file to write. An existing file is replaced.
-    decimals : int, optional
-        The number of decimals of a score to keep; by default as many as needed, at most fifteen, and as many
-        as costs can have that doubles hold exactly. If scores are rounded by more than their own rounding, a
-        warning says by how much.
+    problem, path, decimals
+        As for :func:`write_wcsp`.
 
     Returns
     -------
@@ -38,7 +31,7 @@ def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = No
     Raises
     ------
     ModelError
-        The problem has an objective, or a constraint that the format cannot express.
+        As for :func:`write_wcsp`.
 
     Examples
     --------

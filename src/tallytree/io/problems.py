@@ -207,7 +207,7 @@ class ProblemFile:
         """
         given = {"memory_limit": memory_limit, "precision": precision, "order": order}
         limits = {"strategy": strategy, "operation_limit": operation_limit}
-        options = read_options(given | limits, "solve", one=True)
+        options = read_options(given | limits, self.solve, one=True)
         objective = self.function(self.read)
         question = partial(Question, objective=objective, row_operations=self._row_operations)
         query = ask(self.model, self.read, self.constraint)

@@ -95,7 +95,7 @@ def diverse_k_best(
     model = checked_model(model).restricted(fixed, allowed)
     count = whole_number(k, "k", least=0)
     least = _distances(distance, count)
-    chosen = read_options(options, "diverse_k_best", single=False, one=True)
+    chosen = read_options(options, diverse_k_best, single=False, one=True)
     measure = statistic or (lambda labelling: mismatches(model, labelling))
     shown = bind(model, statistics)
     given = [] if where is None else [as_condition(where, shown)]

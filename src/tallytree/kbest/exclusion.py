@@ -86,7 +86,7 @@ def exclude(
     statistics = listed_statistics(statistics)
     if isinstance(where, str):
         where = as_condition(where, statistics)
-    chosen = read_options(options, "exclude", single=False)
+    chosen = read_options(options, exclude, single=False)
     unwanted = _unwanted(reduction.original, outputs, Budget(chosen.plan.limit))
     if method == "statistics":
         listed = [np.frombuffer(key, dtype=np.int32) for key in unwanted]

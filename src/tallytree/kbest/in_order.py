@@ -123,7 +123,7 @@ def ranked(
     InfeasibleError
         No labelling or tree satisfies the constraint.
     """
-    chosen = read_options(options, "iter_best", single=False)
+    chosen = read_options(options, iter_best, single=False)
     query = ask(model, statistics, where, fixed, allowed)
     return answered(query, chosen.with_every_table()).ranked(objective, keep=keep)
 
@@ -177,7 +177,7 @@ def k_best(
     8
     """
     count = None if k is None else whole_number(k, "k", least=0)
-    chosen = read_options(options, "k_best", single=False, one=True)
+    chosen = read_options(options, k_best, single=False, one=True)
     try:
         query = ask(model, statistics, where, fixed, allowed)
         function = as_objective(objective, query.read)

@@ -77,7 +77,7 @@ class LossProfile:
         **options: Unpack[Keywords],
     ) -> None:
         query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
-        self._fill(query, read_options(options, "LossProfile", single=False))
+        self._fill(query, read_options(options, LossProfile, single=False))
 
     @classmethod
     def of(
@@ -251,7 +251,7 @@ def loss_augmented(
     >>> found.labels.tolist(), found.loss, found.value
     (['B', 'B', 'B'], 0.5, 2.0)
     """
-    chosen = _chosen(read_options(options, "loss_augmented", single=False, one=True), prune)
+    chosen = _chosen(read_options(options, loss_augmented, single=False, one=True), prune)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     checked_scaling(scaling, query.loss)
     at = checked_margin(margin)
@@ -322,7 +322,7 @@ def loss_augmented_path(
     >>> path.at(3.0).assignment
     array([0, 0, 1])
     """
-    chosen = _chosen(read_options(options, "loss_augmented_path", single=False, one=True), prune)
+    chosen = _chosen(read_options(options, loss_augmented_path, single=False, one=True), prune)
     query = loss_query(model, loss, truth=truth, where=where, fixed=fixed, allowed=allowed)
     margins = checked_range(low, high)
     checked_scaling(scaling, query.loss)

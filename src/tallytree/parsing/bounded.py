@@ -42,16 +42,20 @@ _SHARE = 0.45  # of the time of a full chart that searches may take before
 _FEWEST = 4  # passes: most searches make as many
 
 
-def chart_searcher(query: Query[TreeStatistic], options: PlanOptions, speed: float = 1.0) -> ChartSearcher:
-    """Prepare a search for trees; `speed`: operations of a plain pass per nanosecond.
+def chart_searcher(query: Query[TreeStatistic], options: PlanOptions) -> ChartSearcher:
+    """Prepare a search for trees.
 
     Raises BudgetError if a plain chart exceeds the memory limit.
     """
     forest: Forest = query.subject
     shape = ChartShape.of(forest.grammar, len(forest), query.counted)
+    return _searcher(shape, shape.compiled.levelled(forest.scores), options)
+
+
+def _searcher(shape: ChartShape, scores: Scores, options: PlanOptions, speed: float = 1.0) -> ChartSearcher:
+    """Prepare a search; `speed`: operations of a plain pass per nanosecond. Caps do not matter."""
     layout = ChartLayout.plain(shape.compiled.rules, shape.words, options.limit)
-    scores, shifts = shape.compiled.levelled(forest.scores), shape.in_users_order(shape.shifts)
-    return ChartSearcher(layout, scores, shifts, _CELL * speed)
+    return ChartSearcher(layout, scores, shape.in_users_order(shape.shifts), _CELL * speed)
 
 
 class TreeOutline:
@@ -67,13 +71,14 @@ class TreeOutline:
         forest: Forest = query.subject
         self._query, self._options = query, options
         self._shape = ChartShape.of(forest.grammar, len(forest), query.carried)
-        self._items = live_items(self._shape, self._shape.compiled.levelled(forest.scores), options.limit)
+        self._scores = self._shape.compiled.levelled(forest.scores)
+        self._items = live_items(self._shape, self._scores, options.limit)
         self._chart = outline_of(self._shape, self._items, query.window)
 
     @cached_property
     def searcher(self) -> ChartSearcher:
         """The search by bounds for the query."""
-        return chart_searcher(self._query, self._options, self._speed)
+        return _searcher(self._shape, self._scores, self._options, self._speed)
 
     @property
     def early(self) -> bool:

@@ -6,9 +6,9 @@ All functions (:func:`solve`, :func:`profile`, …) take the same keyword argume
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
@@ -135,7 +135,7 @@ _CHOICES = {
 
 
 def read_options(
-    keywords: Mapping[str, Any], function: str, *, single: bool = True, one: bool = False
+    keywords: Mapping[str, Any], function: Callable[..., Any], *, single: bool = True, one: bool = False
 ) -> Options:
     """Return the options passed to a public function as keyword arguments.
 
@@ -143,8 +143,8 @@ def read_options(
     ----------
     keywords : mapping
         The arguments.
-    function : str
-        Its name, for error messages.
+    function : callable
+        The function, for error messages.
     single : bool
         Whether the function supports single precision.
     one : bool
@@ -152,9 +152,10 @@ def read_options(
 
     Examples
     --------
-    >>> read_options({"memory_limit": 1e6, "threads": 2}, "solve").run
+    >>> from tallytree import solve
+    >>> read_options({"memory_limit": 1e6, "threads": 2}, solve).run
     RunOptions(backend='native', threads=2, every_table=False)
-    >>> read_options({"memory": 1e6}, "solve")
+    >>> read_options({"memory": 1e6}, solve)
     Traceback (most recent call last):
     TypeError: solve() got an unexpected keyword argument 'memory'; did you mean 'memory_limit'? Its options
     are order, memory_limit, layout, backend, threads, precision
@@ -175,22 +176,15 @@ def read_options(
     return Options(PlanOptions(**given), run, strategy, most)
 
 
-def _unexpected(name: str, function: str, known: Sequence[str]) -> TypeError:
+def _unexpected(name: str, function: Callable[..., Any], known: Sequence[str]) -> TypeError:
     """Return the error for a keyword that is neither an option nor a parameter of the function."""
-    near = get_close_matches(name, (*_parameters(function), *known), n=1)
+    named = (p.name for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD)
+    near = get_close_matches(name, (*named, *known), n=1)
     hint = f"did you mean {near[0]!r}? Its" if near else "its"
     return TypeError(
-        f"{function}() got an unexpected keyword argument {name!r}; {hint} options are {', '.join(known)}"
+        f"{function.__name__}() got an unexpected keyword argument {name!r}; {hint} options are "
+        f"{', '.join(known)}"
     )
-
-
-def _parameters(function: str) -> tuple[str, ...]:
-    """Return the parameters of the function of this name that is being called."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_name != function:
-        frame = frame.f_back
-    code = frame.f_code
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code.co_name == function else ()
 
 
 def _operation_limit(given: Any) -> float | None:

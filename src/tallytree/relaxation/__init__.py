@@ -101,7 +101,7 @@ def relax(
     shown = bind(model, statistics)
     hidden = tuple(s for s in read_by(constraint) if s not in shown)
     ranges = ranges_of(constraint)
-    chosen = read_options(options, "relax", single=False)
+    chosen = read_options(options, relax, single=False)
     limits = Limits(
         whole_number(iterations, "iterations", least=1),
         tolerance,

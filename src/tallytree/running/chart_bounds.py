@@ -17,7 +17,6 @@ from tallytree.running.bounds import Found, Search
 from tallytree.running.charts import Scores
 
 _STEP_NUMBERS = 5
-_CELL = 16.0
 
 
 class ChartSearcher:
@@ -27,9 +26,7 @@ class ChartSearcher:
     `cell`: the operations of a plain pass that take as long as a cell of a band.
     """
 
-    def __init__(
-        self, layout: ChartLayout, scores: Scores, shifts: NDArray[np.int32], cell: float = _CELL
-    ) -> None:
+    def __init__(self, layout: ChartLayout, scores: Scores, shifts: NDArray[np.int32], cell: float) -> None:
         arrays = (scores.words, scores.rules, scores.chains)
         self._search = native.ChartSearch(layout.native, *arrays, np.ascontiguousarray(shifts), cell)
         self._cell = cell
