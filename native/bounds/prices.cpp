@@ -14,8 +14,19 @@ double distance(const Tally &x, const Tally &y) {
 
 }  // namespace
 
+// The same prices, or smaller ones: what is paid stays finite, however large scores are.
+Prices Search::payable(Prices prices) const {
+    constexpr double kMostPaid = 1e290;  // as large as a score may be
+    for (Index p = 0; p < statistics_; p++) {
+        const auto largest = std::max({-subject_.range().low[p], subject_.range().high[p], Index{1}});
+        const double most = kMostPaid / static_cast<double>(largest);
+        prices[p] = std::isnan(prices[p]) ? 0.0 : std::clamp(prices[p], -most, most);
+    }
+    return prices;
+}
+
 const Pass &Search::pass(const Prices &prices) {
-    passes_.push_back(messages_.pass(prices, meter_));
+    passes_.push_back(messages_.pass(payable(prices), meter_));
     work_ += subject_.operations();
     last_ = passes_.size() - 1;
     offer_best(passes_.back());
@@ -44,8 +55,8 @@ void Search::go_back(Prices prices) {
 }
 
 double Search::tolerance(const Pass &pass) const {
-    const double known = std::abs(aim()) + std::abs(need_.truth) + need_.margin * (1 + need_.largest_loss());
-    return pass.tolerance + 16 * kUnit * known;
+    const double lost = need_.plain() ? 0 : std::abs(need_.truth) + need_.margin * (1 + need_.largest_loss());
+    return pass.tolerance + 16 * kUnit * (std::abs(aim()) + lost);
 }
 
 double Search::budget(const Pass &pass, const Box &box) const {
@@ -204,7 +215,7 @@ bool Search::bracket(Box &box) {
                 const Pass from = passes_[at];
                 double &b = bend[p][side];
                 const double far = static_cast<double>(side ? box.high[p] - from.tally[p] : from.tally[p] - box.low[p]);
-                const double reach = std::sqrt(2 * d * b), move = std::sqrt(2 * d / b);
+                const double reach = std::sqrt(2 * d) * std::sqrt(b), move = std::sqrt(2 * d) / std::sqrt(b);
                 if (far <= 1.3 * reach + 1) continue;
                 Prices prices = from.prices;
                 prices[p] += side ? move : -move;

@@ -89,7 +89,7 @@ void Search::note_bound(const Pass &pass) {
     const double slack = tolerance(pass), bound = need_.ceiling(pass.most + slack, pass.prices, need_.box);
     if (bound < bound_) {
         bound_ = bound;
-        outcome_.slack = slack;
+        outcome_.slack = std::min(slack, most_slack());
         outcome_.prices = pass.prices;
     }
     const auto found = outcome_.candidates.find(value_tally_);
@@ -97,12 +97,20 @@ void Search::note_bound(const Pass &pass) {
     report_({passes_.size(), bound_, outcome_.slack, outcome_.prices, any ? &found->second : nullptr});
 }
 
-// All labellings within a budget have been examined: what is better than the value has a larger regret.
+// All tallies within a budget have been examined: what is better than the value has a larger regret. If the work ended
+// before all of them were decoded, the others are better by rounding at most.
 void Search::note_band(const Pass &pass, double budget, double slack) {
-    const double bound = std::max(value_, need_.ceiling(pass.most - budget + slack, pass.prices, need_.box));
+    const double best = value_ + (spent() ? slack : 0);
+    const double bound = std::max(best, need_.ceiling(pass.most - budget + slack, pass.prices, need_.box));
     if (!(bound < bound_)) return;
     bound_ = bound;
-    outcome_.slack = std::max(outcome_.slack, slack);
+    outcome_.slack = std::min(std::max(outcome_.slack, slack), most_slack());
+}
+
+// What counts as rounding. At prices that are large beside the scores, more than this is lost.
+double Search::most_slack() const {
+    constexpr double kUsual = 64;  // times as much as without prices
+    return kUsual * tolerance(passes_.front());
 }
 
 // Looks at every tally of a part of the box that can win, or says that it is too large.

@@ -43,7 +43,7 @@ struct Stops {
 // What is known after a pass.
 struct Known {
     std::size_t passes;
-    double bound, slack;     // no score is larger; of this, how much is an allowance for rounding
+    double bound, slack;     // no score is larger; a score that is less by up to twice the slack counts as equal
     const Prices &prices;    // of the pass with this bound
     const Candidate *found;  // the best labelling so far, or null
 };
@@ -57,7 +57,7 @@ struct Outcome {
     std::vector<Proven> proven;
     std::vector<Pass> passes;
     Prices prices{};   // of the pass with the least bound, after `relax`
-    double slack = 0;  // of it: an allowance for rounding
+    double slack = 0;  // a value that is below the bound by up to twice as much counts as equal to it
     Index bands = 0, cells = 0;
     double work = 0;
 };
@@ -104,6 +104,7 @@ class Search {
     void split(const Part &part, std::vector<Part> &parts) const;
 
     // prices.cpp
+    Prices payable(Prices prices) const;
     const Pass &pass(const Prices &prices);
     void offer_best(const Pass &pass);
     void go_back(Prices prices);
@@ -131,6 +132,7 @@ class Search {
 
     void note_bound(const Pass &pass);
     void note_band(const Pass &pass, double budget, double slack);
+    double most_slack() const;
     bool closed() const { return bound_ - value_ <= std::max(stops_.gap, 2 * outcome_.slack); }
     double aim() const { return value_ == kNegativeInfinity ? 0.0 : value_; }
     bool spent() const { return work_ > stops_.work; }

@@ -34,8 +34,7 @@ class FillCounts {
     void change(std::int32_t v, Index by);
 
     std::vector<Index> fill_;
-    std::vector<Index>
-        counted_;  // the number of edges between hubs when a variable's fill was counted; of a hub, unknown
+    std::vector<Index> counted_;  // how many edges were between hubs when a fill was counted; of a hub, unknown
     Index between_hubs_ = 0;
     std::vector<std::int32_t> changed_;
     std::vector<bool> noted_;  // whether it is among these

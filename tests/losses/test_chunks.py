@@ -187,3 +187,9 @@ def test_a_label_outside_its_scheme_says_how_to_use_it():
     ):
         with pytest.raises(tt.ModelError, match=hint):
             tt.losses.chunks_of([label])
+
+
+@pytest.mark.parametrize("label", [["B-NP"], {}, np.zeros(2)])
+def test_labels_that_are_no_strings(label):
+    with pytest.raises(tt.ModelError, match="expected a sequence of strings"):
+        tt.losses.chunks_of(["O", label])

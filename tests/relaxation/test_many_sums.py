@@ -137,3 +137,33 @@ def test_messages_that_do_not_fit_are_refused():
     model, counts = year(2)
     with pytest.raises(BudgetError, match="the plan needs"):
         tt.relax(model, where=(counts[0] == 3) & (counts[1] == 3), memory_limit=2e4)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e289])
+@pytest.mark.parametrize("large", [10**3, 10**6])
+def test_prices_stay_finite_whatever_the_scale_of_scores(scale, large):
+    scores = scale * np.array([[-2.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]])
+    model = tt.Model([2] * 4, [((i,), row) for i, row in enumerate(scores)])
+    counts = [[3, -3], [-1, -3], [1, -3], [-2 * large, -3 * large]]
+    where = tt.Statistic([((i,), row) for i, row in enumerate(counts)], name="sum") >= -3 * large - 3
+    seen = []
+    found = tt.relax(model, where=where, progress=seen.append)
+    best = brute_force(model).best(where=where).score
+    assert found.optimal and found.solution.score == best
+    assert all(np.isfinite(one.multipliers).all() and one.upper_bound >= best for one in seen)
+
+
+def test_what_large_prices_lose_is_not_taken_for_rounding():
+    """At the first prices, sums are off by more than the scores of labellings with this tally differ."""
+    small = [[0.2, -0.7], [-0.3, 0.8], [-1.0, 1.4]], [[0.0, 3e-5], [1e-4, 0.0]]
+    factors = [((0, 1), small[0]), ((2,), [1e6, 0.0]), ((1, 3), small[1])]
+    model = tt.Model([3, 2, 2, 2], factors)
+    counts = [((0,), [-72628558, 11618514, 28220077]), ((1,), [5677955, -51220062])]
+    where = tt.Statistic(counts, name="sum") == 28220077 + 5677955
+    best = brute_force(model).best(where=where).score
+    for iterations in (1, 2, 3, 5):
+        found = tt.relax(model, where=where, iterations=iterations, candidates=0)
+        assert found.upper_bound >= best
+        assert not found.optimal or found.solution.score == best
+    found = tt.relax(model, where=where)
+    assert found.optimal and found.solution.score == best

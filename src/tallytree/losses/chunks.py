@@ -47,7 +47,10 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
     """
     if isinstance(labels, str):
         raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
-    tags = {label: tag_of(label, scheme, outside) for label in set(labels)}
+    try:
+        tags = {label: tag_of(label, scheme, outside) for label in set(labels)}
+    except TypeError:
+        raise ModelError(f"expected a sequence of strings, got {labels!r}") from None
     starts: list[tuple[str, int]] = []
     ends: list[int] = []
     open_ended = False  # whether the last chunk may continue

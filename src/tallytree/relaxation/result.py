@@ -19,7 +19,7 @@ class Relaxation:
     solution : Solution or None
         The best labelling found that satisfies the constraint.
     gap : float
-        ``upper_bound - solution.score``; 0.0 if they differ only by the allowance, which proves the
+        ``upper_bound - solution.score``; 0.0 if they differ only by the rounding of scores, which proves the
         solution optimal; inf if there is no solution.
     multipliers : tuple of float
         The price per unit of each combination of statistics in the constraint, in order of first use:

@@ -34,6 +34,8 @@ from tallytree.relaxation.result import Relaxation
 from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
 from tallytree.statistics.statistic import Statistic
 
+_USUAL = 64  # times the rounding of scores: with large prices more is lost, which does not count as equal
+
 
 class Limits(NamedTuple):
     """When to stop: MAP problems, the gap, and labellings to examine."""
@@ -229,6 +231,7 @@ class Search:
         offsets = [_offset(one, price) for one, price in zip(self.ranges, self.multipliers, strict=True)]
         priced = folded(self.model, self.model.blocks, self.ranges, self.multipliers)
         allowance = rounding(priced.blocks, *offsets)
+        alike = min(allowance, _USUAL * self.rounding)
         left = -inf  # the dual value of the remaining labellings, -inf if there are none
         try:
             if not self.plan.every_table:
@@ -236,7 +239,7 @@ class Search:
             ranking = Profile.of(priced, (), self.plan).ranked()
             for found in islice(ranking, self.limits.candidates):
                 left = found.score - sum(offsets)
-                if self.solution is not None and left <= self.solution.score + allowance:
+                if self.solution is not None and left + allowance <= self.solution.score + 2 * alike:
                     break
                 self._offer(found.assignment)
             else:
@@ -245,15 +248,16 @@ class Search:
         except BudgetError:  # not enough memory to continue
             if left == -inf:
                 return
-        self._narrow(left, allowance)
+        self._narrow(left + allowance, alike)
 
-    def _narrow(self, left: float, allowance: float) -> None:
+    def _narrow(self, left: float, alike: float) -> None:
+        """Record a bound on the remaining labellings."""
         score = -inf if self.solution is None else self.solution.score
         if max(score, left) == -inf:
             raise InfeasibleError("no labelling satisfies the constraint: all of them have been examined")
-        bound = max(score + self.rounding, left + allowance)
+        bound = max(score + self.rounding, left)
         if bound < self.bound:
-            self.bound, self.allowance = bound, max(self.rounding, allowance)
+            self.bound, self.allowance = bound, max(self.rounding, alike)
 
 
 def _ends(one: Range) -> tuple[int, int]:

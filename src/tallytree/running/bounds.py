@@ -161,7 +161,7 @@ def evaluation_work(model: Model) -> float:
 
 
 Progress = Callable[[int, float, float, list[float], NDArray[np.int64] | None], object]
-"""Called after each pass: passes, bound, the part of it that allows for rounding, prices, best labelling."""
+"""Called after each pass: passes, bound, half of what counts as rounding, prices, best labelling."""
 
 
 class Stops(NamedTuple):
