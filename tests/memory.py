@@ -1,6 +1,7 @@
 """Helpers for tests of memory: limits that cut plans into segments, and the growth of a separate process."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -56,12 +57,21 @@ def rolled(plan, segments):
     return plan
 
 
-def grown(code, limit=None, timeout=120):
-    """Run code that defines `small` and `call`, functions of a limit; measure `call` in its own process."""
+def grown(code, limit=None, timeout=120, kept=True):
+    """Run code that defines `small` and `call`, functions of a limit; measure `call` in its own process.
+
+    `kept`: whether to count what the C library keeps of freed memory, as it does by default. That depends on
+    the order of all allocations of the process, and varies by some megabytes.
+    """
     end = f"small(None)\nprint(json.dumps(measured(call, {limit!r})))"
     whole = "\n".join((textwrap.dedent(_MEASURE), textwrap.dedent(code), end))
     done = subprocess.run(
-        [sys.executable, "-c", whole], capture_output=True, text=True, check=False, timeout=timeout
+        [sys.executable, "-c", whole],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=os.environ | ({} if kept else {"MALLOC_MMAP_THRESHOLD_": "131072"}),
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
