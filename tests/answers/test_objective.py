@@ -82,7 +82,7 @@ def test_scalar_functions_are_wrapped(profile):
         profile.best(prefer_four)
     wrapped = tt.elementwise(prefer_four)
     assert wrapped.__name__ == "prefer_four"
-    assert wrapped.__doc__ == "Say so."
+    assert wrapped.__doc__ == "Prefer four."
     assert profile.best(wrapped).tally.ones == 4
     assert isinstance(wrapped(np.array([1.0]), np.array([4])), np.ndarray)
 
