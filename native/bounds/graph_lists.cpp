@@ -1,4 +1,5 @@
-// Steps of a pass over a graph whose inner loops are short: places in the operands are listed for blocks of states.
+// Steps of a pass over wide tables, two choices at a time: along rows of states where the inner loops are long, and by
+// lists of places in the operands, for blocks of states, where they are short.
 #include "bounds/graph_messages.h"
 #include "tables/upward.h"
 

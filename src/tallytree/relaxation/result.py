@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tallytree.answers.solution import Solution
+from tallytree.values import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,10 @@ class Relaxation:
     def explain(self) -> str:
         """Explain in a few lines what is proven, and how."""
         prices = ", ".join(f"{price:.6g}" for price in self.multipliers)
+        problems = counted(self.iterations, "MAP problem")
         bound = (
-            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: the smallest "
-            f"dual value of {self.iterations} MAP problems, at the prices ({prices})"
+            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}, as the prices "
+            f"({prices}) of {problems} and the labellings that they leave prove"
         )
         if self.solution is None:
             return f"bounded: {bound}\n  no labelling that satisfies it was found"
