@@ -48,7 +48,7 @@ class Kernel:
         if memory > self._memory:  # more than the default limit of a block
             _asked(_driver().cuFuncSetAttribute, self._device, self._function, 8, memory)
             self._memory = memory
-        values = [one if isinstance(one, ctypes.Structure) else packed(one) for one in arguments]
+        values = [packed(one) for one in arguments]
         addresses = _ADDRESSES[len(values)](*map(ctypes.addressof, values))
         shape = blocks, 1, 1, threads, 1, 1, memory
         _asked(self._launch, self._device, self._function, *shape, stream(self._device), addresses, None)
@@ -59,7 +59,7 @@ _ADDRESSES = [ctypes.c_void_p * count for count in range(8)]
 
 def _asked(function: Any, device: int, *arguments: Any) -> None:
     """Call a function of the driver with a device as the current one."""
-    if torch.cuda.current_device() != device:
+    if _current_device() != device:
         with torch.cuda.device(device):
             _asked(function, device, *arguments)
         return
@@ -72,6 +72,9 @@ def _asked(function: Any, device: int, *arguments: Any) -> None:
 
 
 _NO_CONTEXT = 201
+_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+"""What PyTorch's own functions call, without their checks, which take longer than a launch."""
 
 
 def packed(argument: Any) -> Any:
@@ -90,14 +93,15 @@ _NULL = ctypes.c_void_p()
 
 def stream(device: int) -> int:
     """Return the address of the current stream."""
-    quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    found: int = torch.cuda.current_stream(device).cuda_stream if quick is None else quick(device)
+    if _current_stream is None:
+        return torch.cuda.current_stream(device).cuda_stream
+    found: int = _current_stream(device)
     return found
 
 
 def is_idle(device: int, stream: int) -> bool:
     """Return whether a stream has done all it was asked for; raise an error if it failed."""
-    if torch.cuda.current_device() != device:
+    if _current_device() != device:
         with torch.cuda.device(device):
             return is_idle(device, stream)
     status: int = _driver().cuStreamQuery(stream)

@@ -214,8 +214,8 @@ class Run:
         """The shared memory of a block."""
         real = _REAL[self.real]
         exceptions = self.tallies.exceptions * (24 + 2 * real)
-        integers = 4 * (self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
-        return ((self.chains.shape[2] + 1) * self.padded + 4) * real + exceptions + integers + 16
+        integers = 4 * (2 * self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
+        return ((self.chains.shape[2] + 2) * self.padded + 4) * real + exceptions + integers + 16
 
     @property
     def listed(self) -> int:

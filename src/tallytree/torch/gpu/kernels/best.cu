@@ -10,7 +10,7 @@ struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
 
     // From a column before to kTile states.
-    static __device__ void advance(const Sentence &, int, const Column &column, int base, const Work &work) {
+    static __device__ void advance(const Sentence &, int t, const Column &column, int base, const Work &work) {
         asm volatile("" ::: "memory");  // weights are read again for each column: they do not fit in registers
         REAL sums[kTile];
 #pragma unroll
@@ -22,9 +22,11 @@ struct Largest {  // the best score of all ways to a cell
 #pragma unroll
             for (int j = 0; j < kTile; j++) sums[j] = larger(sums[j], add_up(score, w[j]));
         }
+        const int *places = work.places(t) + base;
+        const REAL *gains = work.gains(t) + base;
 #pragma unroll
         for (int j = 0; j < kTile; j++)
-            if (base + j < C) column.after[work.places[base + j]] = add_up(sums[j], work.gains[base + j]);
+            if (base + j < C) column.after[places[j]] = add_up(sums[j], gains[j]);
     }
 
     static __device__ REAL through(REAL before, const Exception &e) { return add_up(add_up(before, e.weight), e.gain); }
@@ -177,7 +179,8 @@ extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_con
     for (int64 b = blockIdx.x; b < batch.given.sentences; b = queue.next(b)) {
         if (search.listed && answers.cells[b] != kPending) continue;
         queue.ask();
-        Sentence x = sentence_of(batch, b, search.scratch);
+        Sentence x = sentence_of(batch, uniform(int(b)), search.scratch);
+        x.length = uniform(x.length);
         fill_tables<Largest>(x, work, first);
         first = false;
         Asked asked = asked_of(batch, search, b);

@@ -134,20 +134,22 @@ struct Exception {  // a step with a shift of its own, from a row to a row
     REAL weight, gain;
 };
 
-struct Work {  // shared memory of a block: the weights of a step and their largest; where states go, and their scores
-    REAL *weights, *gains, *most;
+struct Work {  // shared memory of a block: the weights of a step and their largest; what states add, at two positions in turns
+    REAL *weights, *scores, *most;
     Exception *exceptions;
-    int *places;
-    Shift *shifts;  // what the state adds whose ordinary steps lead to a row, at two positions in turns
+    int *cells;     // where the steps into each state lead, and its score
+    Shift *shifts;  // what the state adds whose ordinary steps lead to a row
     int *listed;    // how many exceptions there are, of as many as there can be
     int exception_count;
 
     __device__ Work(unsigned char *memory, int pair_count)
-        : weights(reinterpret_cast<REAL *>(memory)), gains(weights + C * kPadded), most(gains + kPadded),
+        : weights(reinterpret_cast<REAL *>(memory)), scores(weights + C * kPadded), most(scores + 2 * kPadded),
           exceptions(reinterpret_cast<Exception *>(most + 4)), exception_count(CHUNKS ? pair_count + CHUNKS * C : 0) {
-        places = reinterpret_cast<int *>(exceptions + exception_count);
-        shifts = reinterpret_cast<Shift *>(places + kPadded);
+        cells = reinterpret_cast<int *>(exceptions + exception_count);
+        shifts = reinterpret_cast<Shift *>(cells + 2 * kPadded);
         listed = reinterpret_cast<int *>(shifts + 2 * kRows);
     }
+    __device__ REAL *gains(int t) const { return scores + t % 2 * kPadded; }
+    __device__ int *places(int t) const { return cells + t % 2 * kPadded; }
     __device__ Shift &shift(int t, int row) const { return shifts[t % 2 * kRows + row]; }
 };

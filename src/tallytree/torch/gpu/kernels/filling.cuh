@@ -5,9 +5,8 @@
 // The largest weight of a step, as each warp finds it; 0 if all are forbidden.
 __device__ inline REAL largest_weight(const SCORE *weights) {
     REAL most = forbidden(REAL(0));
-    int ignored = 0;
     for (int i = threadIdx.x % kWarp; i < C * C; i += kWarp) most = larger(most, real(weights[i]));
-    best_of_warp(most, ignored);
+    most = largest_in_warp(most);
     return most > forbidden(REAL(0)) ? most : REAL(0);
 }
 
@@ -25,22 +24,23 @@ __device__ void load_weights(const Sentence &x, int t, Work &work) {
 }
 
 struct State {  // what ordinary steps into a row add at a position, read before it is needed
-    int to = -1, shift = -1;
+    int shift = -1;
     REAL gain = 0;
 
     State() = default;
     __device__ State(const Sentence &x, int t, int place, int row) {
         if (t >= x.length || row >= kRows) return;
-        to = x.leading(t, row);
+        int to = x.leading(t, row);
         if (to >= 0) shift = x.shift_at(place, to), gain = x.node(t, to);
     }
     __device__ void put(const Sentence &x, int t, int row, Work &work) const {
         Shift its = x.split(shift);
         Box box = x.box(t);
+        int to = x.leading(t, row);
         work.shift(t, row) = its;
         if (to < 0) return;
-        work.places[to] = row * box.size() + its.lines * box.width + its.within;
-        work.gains[to] = gain;
+        work.places(t)[to] = row * box.size() + its.lines * box.width + its.within;
+        work.gains(t)[to] = gain;
     }
 };
 
@@ -50,13 +50,14 @@ __device__ inline void load_states(const Sentence &x, int t, const State &own, W
         (row < blockDim.x ? own : State(x, t, x.place(t), row)).put(x, t, row, work);
 }
 
-// Steps that go on with a chunk, and those of labellings that have agreed with the true chunk; in order, by a warp.
+// Steps that go on with a chunk, and those of labellings that have agreed with the true chunk; in order, by the last warp.
 __device__ inline void list_exceptions(const Sentence &x, int t, Work &work) {
-    if (!CHUNKS || threadIdx.x >= kWarp) return;
+    int lane = int(threadIdx.x) - int(blockDim.x) + kWarp;
+    if (!CHUNKS || lane < 0) return;
     const int *pairs = x.batch->pairs;
     int line = x.batch->line, listed = 0;
     for (int first = 0; first < work.exception_count; first += kWarp) {
-        int i = first + threadIdx.x, rest = i - x.batch->pair_count;
+        int i = first + lane, rest = i - x.batch->pair_count;
         Step step{-1, 0, 0};
         int from = 0, to = 0;
         if (i < work.exception_count) {
@@ -64,13 +65,13 @@ __device__ inline void list_exceptions(const Sentence &x, int t, Work &work) {
             step = step_of(x, t, from, to);
         }
         unsigned some = __ballot_sync(~0u, step.label >= 0);
-        int place = listed + __popc(some & ((1u << threadIdx.x) - 1));
+        int place = listed + __popc(some & ((1u << lane) - 1));
         if (step.label >= 0)
             work.exceptions[place] = {from, step.row, step.shift / line, step.shift % line,
                                       step.label, to, real(x.step(t)[step.label * C + to]), x.node(t, to)};
         listed += __popc(some);
     }
-    if (threadIdx.x == 0) *work.listed = listed;
+    if (lane == 0) *work.listed = listed;
 }
 
 __device__ inline void load_step(const Sentence &x, int t, const State &own, Work &work) {
@@ -85,12 +86,11 @@ struct Column {  // a column before, and where its cells go but for what states 
 };
 
 // Clear the cells that no ordinary step leads to: those beside the box before, shifted by what the state of a row adds.
-// Done by all warps from `first` on, each of which takes some of the rows.
-__device__ inline void clear_rest(const Sentence &x, int t, const Work &work, int first) {
+// A warp takes some of the rows.
+__device__ inline void clear_rest(const Sentence &x, int t, const Work &work) {
     Box before = x.box(t - 1), box = x.box(t);
     REAL *table = x.table(t);
-    int lane = threadIdx.x % kWarp, warp = int(threadIdx.x / kWarp) - first, warps = blockDim.x / kWarp - first;
-    if (warp < 0) return;
+    int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     int lines = box.lines - before.lines, gap = box.width - before.width;  // whole lines, and cells of the others
     int whole = lines * box.width, count = whole + before.lines * gap;
     for (int i = lane; i < count; i += kWarp) {
@@ -160,28 +160,27 @@ __device__ void add_columns(const Sentence &x, int t, const Work &work) {
     }
 }
 
-// All tables; `first`: the block has no weights yet.
+// All tables; `first`: the block has no weights yet. What states add at a position is loaded while the one before is filled.
 template <class Algebra>
 __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
-    if (x.batch->given.shared && first) load_weights<Algebra>(x, 1, work);
+    bool shared = x.batch->given.shared;
+    if (shared ? first : x.length > 1) load_weights<Algebra>(x, 1, work);
     State own(x, 1, x.place(1), threadIdx.x);
-    int place = x.place(2);                  // a step ahead of what is read there
-    int spare = blockDim.x > kWarp ? 1 : 0;  // the first of the warps that need not load a step
+    int place = x.place(2);  // a step ahead of what is read there
     first_table(x);
-    for (int t = 1; t < x.length; t++) {
-        if (!x.batch->given.shared) load_weights<Algebra>(x, t, work);
-        load_step(x, t, own, work);
-        if (!CHUNKS && t > 1) clear_rest(x, t - 1, work, spare);
-        __syncthreads();
+    for (int t = 1; t <= x.length; t++) {
+        if (t < x.length) load_states(x, t, own, work);
         own = State(x, t + 1, place, threadIdx.x);
         place = x.place(t + 2);
-        add_columns<Algebra>(x, t, work);
-        if (CHUNKS) clear_rest(x, t, work, 0);  // exceptions are added to what is there
+        if (t > 1) {
+            add_columns<Algebra>(x, t - 1, work);
+            clear_rest(x, t - 1, work);
+            list_exceptions(x, t - 1, work);
+        }
         __syncthreads();
-        if (!CHUNKS) continue;
-        add_exceptions<Algebra>(x, t, work);
+        if (t == 1 || (!CHUNKS && shared)) continue;
+        if (CHUNKS) add_exceptions<Algebra>(x, t - 1, work);
+        if (!shared && t < x.length) load_weights<Algebra>(x, t, work);
         __syncthreads();
     }
-    if (!CHUNKS && x.length > 1) clear_rest(x, x.length - 1, work, 0);
-    __syncthreads();
 }

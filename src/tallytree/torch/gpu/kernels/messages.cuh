@@ -11,9 +11,7 @@ constexpr double kTiny = 1e-250;  // smaller sums of exponentials are added agai
 __device__ inline double largest_of_warp(const double *message) {
     double most = forbidden(0.0);
     for (int k = 0; k < kStates; k++) most = larger(most, message[k]);
-    int ignored = 0;
-    best_of_warp(most, ignored);
-    return most;
+    return largest_in_warp(most);
 }
 
 // Take off the largest entry, unless nothing is allowed, and return it.
@@ -37,8 +35,7 @@ __device__ inline double careful_sum(const double *source, const SCORE *w, int t
 __device__ inline double largest_weight(const SCORE *weights, int lane) {
     double most = forbidden(0.0);
     for (int i = lane; i < C * C; i += kWarp) most = larger(most, double(weights[i]));
-    int ignored = 0;
-    best_of_warp(most, ignored);
+    most = largest_in_warp(most);
     return most > forbidden(0.0) ? most : 0;
 }
 
@@ -104,9 +101,10 @@ struct Shares {  // shared memory: the factors of the block, then three rows for
 
 // The messages of one sentence from left to right; returns log Z. `kept` gets them if a backward pass follows.
 __device__ inline double forward(const Chain &chain, Shares &shares, double *kept, int lane) {
-    double message[kStates], total = 0;
+    double message[kStates], next[kStates], total = 0;
     for (int k = 0; k < kStates; k++) message[k] = chain.node(0, lane + k * kWarp);
     for (int t = 0;; t++) {
+        for (int k = 0; k < kStates; k++) next[k] = t + 1 < chain.length ? chain.node(t + 1, lane + k * kWarp) : 0;
         double most = normalise(message);
         total += most;
         if (!(most > forbidden(0.0))) return most;
@@ -117,7 +115,7 @@ __device__ inline double forward(const Chain &chain, Shares &shares, double *kep
         for (int k = 0, to = lane; to < C; k++, to += kWarp) {
             double sum = shares.arriving(w, to);
             double arrived = ordinary(sum) ? log(sum) + w.most : careful_sum(shares.message, w.given, to);
-            message[k] = arrived + chain.node(t + 1, to);
+            message[k] = arrived + next[k];
         }
     }
     double sum = 0;

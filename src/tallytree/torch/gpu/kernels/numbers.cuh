@@ -38,15 +38,51 @@ __device__ inline const T *step_weights(const T *weights, int shared, int64 sent
     return shared ? weights : weights + (sentence * (length - 1) + t - 1) * C * C;
 }
 
+// The largest number of a warp. Processors since 2020 find that of integers at once, so numbers become integers in the same order.
+__device__ inline float largest_in_warp(float value) {
+#if __CUDA_ARCH__ >= 800
+    int bits = __float_as_int(value + 0.0f), most = __reduce_max_sync(~0u, bits ^ (bits >> 31 & 0x7fffffff));  // -0 is 0
+    return __int_as_float(most ^ (most >> 31 & 0x7fffffff));
+#else
+    for (int offset = kWarp / 2; offset; offset /= 2) value = larger(value, __shfl_xor_sync(~0u, value, offset));
+    return value;
+#endif
+}
+__device__ inline double largest_in_warp(double value) {
+#if __CUDA_ARCH__ >= 800
+    int64 bits = __double_as_longlong(value + 0.0), key = bits ^ (bits >> 63 & 0x7fffffffffffffffLL);
+    int high = __reduce_max_sync(~0u, int(key >> 32));
+    unsigned low = __reduce_max_sync(~0u, int(key >> 32) == high ? unsigned(key) : 0u);
+    key = int64(high) << 32 | low;
+    return __longlong_as_double(key ^ (key >> 63 & 0x7fffffffffffffffLL));
+#else
+    for (int offset = kWarp / 2; offset; offset /= 2) value = larger(value, __shfl_xor_sync(~0u, value, offset));
+    return value;
+#endif
+}
+
+__device__ inline int smallest_in_warp(int value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(~0u, value);
+#else
+    for (int offset = kWarp / 2; offset; offset /= 2) {
+        int other = __shfl_xor_sync(~0u, value, offset);
+        value = other < value ? other : value;
+    }
+    return value;
+#endif
+}
+
 // The best of a warp's candidates; of equal ones the one with the smallest index.
 template <class T>
 __device__ inline void best_of_warp(T &value, int &index) {
-    for (int offset = kWarp / 2; offset; offset /= 2) {
-        T other = __shfl_xor_sync(~0u, value, offset);
-        int its = __shfl_xor_sync(~0u, index, offset);
-        if (other > value || (other == value && its < index)) value = other, index = its;
-    }
+    T most = largest_in_warp(value);
+    index = smallest_in_warp(value == most ? index : 0x7fffffff);
+    value = most;
 }
+
+// A number that is the same in all lanes, in a way that the compiler can see: it is kept once for the warp.
+__device__ inline int uniform(int number) { return __shfl_sync(~0u, number, 0); }
 
 __device__ inline double sum_of_warp(double value) {
     for (int offset = kWarp / 2; offset; offset /= 2) value += __shfl_xor_sync(~0u, value, offset);

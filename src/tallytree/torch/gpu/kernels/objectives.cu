@@ -18,8 +18,7 @@ struct Objective {  // the input of the kernel, with the batch
 
 __device__ inline double largest_of_block(double value) {
     __shared__ double most[32];
-    int ignored = 0;
-    best_of_warp(value, ignored);
+    value = largest_in_warp(value);
     __syncthreads();
     if (threadIdx.x % kWarp == 0) most[threadIdx.x / kWarp] = value;
     __syncthreads();

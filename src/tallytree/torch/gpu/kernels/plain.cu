@@ -111,6 +111,11 @@ __device__ void backward(const Chain &chain, const Asked &asked, Shares &shares,
     }
     sum = asked.gain / sum_of_warp(sum);
     for (int k = 0; k < kStates; k++) mass[k] *= sum;
+    double before[kStates];  // the message of the position before, a step ahead
+    auto load = [&](int t) {
+        for (int k = 0, s = lane; t >= 0 && s < C; k++, s += kWarp) before[k] = kept[t * C + s];
+    };
+    load(chain.length - 2);
     for (int t = chain.length - 1;; t--) {
         for (int k = 0, s = lane; s < C; k++, s += kWarp) {
             double slope = mass[k] - asked.own(t, s);
@@ -118,9 +123,8 @@ __device__ void backward(const Chain &chain, const Asked &asked, Shares &shares,
             edges.end(chain, t, s, slope);
         }
         if (!t) return;
-        double before[kStates];
-        for (int k = 0, s = lane; s < C; k++, s += kWarp) before[k] = kept[(t - 1) * C + s];
         shares.publish(before, lane);
+        load(t - 2);
         split(mass, shares, shares.weights(chain.step(t), lane), edges, t, lane);
         edges.take(asked, t, lane);
     }

@@ -46,7 +46,7 @@ struct Sums {  // the logarithm of the sum of all ways to a cell
             if (to >= C) continue;
             REAL arrived = most;
             if (some) arrived = sums[j] > kTiny ? log(sums[j]) + most + *work.most : careful_sum(x, t, column.before, column.stride, to);
-            column.after[work.places[to]] = arrived + work.gains[to];
+            column.after[work.places(t)[to]] = arrived + work.gains(t)[to];
         }
     }
 
@@ -159,13 +159,13 @@ struct Split {  // one column before, and the cells it leads to
     // Mass over what arrived at a cell of a state after; 0 if it must be split with care, which sets `odd`.
     __device__ REAL rate(REAL mass, REAL arrived, int to, bool &odd) const {
         if (mass == 0) return 0;
-        REAL exponent = most + *work.most + work.gains[to] - arrived;
+        REAL exponent = most + *work.most + work.gains(t)[to] - arrived;
         odd = !(exponent < kHuge);
         return odd ? REAL(0) : mass * exp(exponent);
     }
     __device__ bool is_odd(int to) const {
         bool odd = false;
-        if (some()) rate(mass_after[work.places[to]], after[work.places[to]], to, odd);
+        if (some()) rate(mass_after[work.places(t)[to]], after[work.places(t)[to]], to, odd);
         return odd;
     }
 };
@@ -192,8 +192,8 @@ __device__ bool stage(const Split &split, Staged &staged) {
 #pragma unroll
         for (int k = 0; k < kAtOnce; k++) {
             bool some = split.some() && first + k < C;
-            masses[k] = some ? split.mass_after[split.work.places[first + k]] : REAL(0);
-            arrived[k] = some ? split.after[split.work.places[first + k]] : REAL(0);
+            masses[k] = some ? split.mass_after[split.work.places(split.t)[first + k]] : REAL(0);
+            arrived[k] = some ? split.after[split.work.places(split.t)[first + k]] : REAL(0);
         }
 #pragma unroll
         for (int k = 0; k < kAtOnce; k++) {
@@ -259,10 +259,10 @@ __device__ void sum_edges(const Work &work, const Staged &staged, double *edges,
 // A cell whose sum left the range of numbers: its mass is split term by term, in its lane.
 __device__ void split_carefully(const Split &split, int to, double *edges) {
     const Sentence &x = split.x;
-    int place = split.work.places[to];
+    int place = split.work.places(split.t)[to];
     for (int s = 0; s < C; s++) {
         if (CHUNKS && x.continues(s, to)) continue;
-        REAL score = split.before[s * split.size] + real(x.step(split.t)[s * C + to]) + split.work.gains[to];
+        REAL score = split.before[s * split.size] + real(x.step(split.t)[s * C + to]) + split.work.gains(split.t)[to];
         REAL share = split.mass_after[place] * exp(score - split.after[place]);
         split.mass_before[s * split.size] += share;
         edges[s * C + to] += share;

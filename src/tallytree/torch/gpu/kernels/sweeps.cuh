@@ -133,8 +133,7 @@ __device__ Swept sweep(const Sentence &x, const Room &room, const Weights &weigh
     for (int k = 0, s = lane; s < C; k++, s += kWarp)
         if (message[k] > found.most) found.most = message[k], found.state = s;
     best_of_warp(found.most, found.state);
-    int ignored = 0;
-    best_of_warp(found.size, ignored);
+    found.size = largest_in_warp(found.size);
     for (int k = 0, s = lane; kCheck && s < C; k++, s += kWarp)
         if (s != room.best[x.length - 1] && message[k] >= found.most - near) found.tied = true;
     found.tied = __ballot_sync(~0u, found.tied) != 0;
