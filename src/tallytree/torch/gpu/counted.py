@@ -73,7 +73,7 @@ class Tallies:
     chunks: Chunks | None = None
     by_length: int = 0
 
-    @property
+    @cached_property
     def extra_rows(self) -> int:
         """The number of rows of a table besides those of the states."""
         if self.chunks is None:
@@ -81,7 +81,7 @@ class Tallies:
         given = self.chunks.labels_of_type
         return self.chunks.marks.shape[2] - 1 if given is None else given
 
-    @property
+    @cached_property
     def exceptions(self) -> int:
         """The number of steps of a position whose shift is not that of the state."""
         return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[-1]
@@ -118,7 +118,7 @@ class Run:
     real: torch.dtype
     most: bool = False
 
-    @property
+    @cached_property
     def blocks(self) -> int:
         """The number of blocks of a launch: as many as the device can use, and as fit in free memory.
 
@@ -161,12 +161,12 @@ class Run:
             threads //= 2
         return threads
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """The number of columns of the tables of a block: a sentence and two positions of a backward pass."""
         return self.tallies.columns + 2 * self.tallies.count
 
-    @property
+    @cached_property
     def block_bytes(self) -> int:
         """The size in bytes of the tables of a block, which processes one sentence at a time."""
         rows = self.chains.shape[2] + self.tallies.extra_rows
@@ -201,7 +201,7 @@ class Run:
         tables = 8 * states * states if states <= SMALL else 0  # of derivatives for weights
         return threads // 32 * ((states + self.padded) * 33 * _REAL[self.real] + tables) + 16
 
-    @property
+    @cached_property
     def padded(self) -> int:
         """The number of states, rounded up to full tiles."""
         states = self.chains.shape[2]
@@ -209,7 +209,7 @@ class Run:
         tiles = 1 if states <= one else ceil(states / several)
         return tiles * 4 * ceil(states / tiles / 4)
 
-    @property
+    @cached_property
     def block_memory(self) -> int:
         """The shared memory of a block."""
         real = _REAL[self.real]
@@ -217,7 +217,7 @@ class Run:
         integers = 4 * (2 * self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
         return ((self.chains.shape[2] + 2) * self.padded + 4) * real + exceptions + integers + 16
 
-    @property
+    @cached_property
     def listed(self) -> int:
         """The number of tallies that a search by bounds keeps of a sentence; 0 if there is no such search.
 
