@@ -138,7 +138,7 @@ def rows(cases: Sequence[str], quick: bool) -> list[Row]:
 
 def main(quick: bool = False) -> dict[str, list[Row]]:
     if yardstick("dp") is None:
-        skipped("batches beside the C")
+        skipped("batches compared with C")
     data = {"sentences": rows(list(CASES), quick)}
     show("sentences, F1 with slack scaling (microseconds of processor time each)", data["sentences"])
     return data

@@ -1,7 +1,7 @@
 """Chunking sentences with scores from counts: realistic models without training.
 
 ``score(y) = Σ_i log P(y_i | word, tag) + Σ_i log P(y_i | y_{i-1}) / P(y_i)``, with add-one smoothing, from
-all sentences but the last 1,000 of ``../shared/data/conll2000/train.txt``.
+all sentences but the last 1,000 of ``conll2000/train.txt``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from common import DATA
 from numpy.typing import NDArray
 
 import tallytree as tt
 
-CORPUS = Path(__file__).resolve().parents[2] / "shared" / "data" / "conll2000" / "train.txt"
+CORPUS = DATA / "conll2000" / "train.txt"
 Sentence = list[tuple[str, str, str]]
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: interleaved timing, slopes, aligned tables, and the yardstick's location."""
+"""What the benchmarks share: interleaved timing, slopes, aligned tables, the folders of optional files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
+# Not part of the repository: docs/benchmarks.md says what they hold.
 LIMIT = Path(os.environ.get("TALLYTREE_LIMIT", ROOT.parent / "shared" / "limit"))
+DATA = Path(os.environ.get("TALLYTREE_DATA", ROOT.parent / "shared" / "data"))
 
 Row = dict[str, Any]
 
@@ -72,13 +74,13 @@ def yardstick(module: str) -> Any | None:
     try:
         return importlib.import_module(module)
     except Exception as error:  # no gcc, or no AVX-512 in it
-        print(f"(the C yardstick in {LIMIT} cannot be used here: {error!r})")
+        print(f"(the hand-written C in {LIMIT} cannot be used here: {error!r})")
         return None
 
 
 def skipped(what: str) -> None:
     """Print that a part needs the yardstick and is skipped."""
-    print(f"{what}: skipped, the C yardstick is not at {LIMIT} (set TALLYTREE_LIMIT)\n")
+    print(f"{what}: skipped, there is no hand-written C in {LIMIT} (set TALLYTREE_LIMIT)\n")
 
 
 def show(title: str, rows: Sequence[Row], note: str = "") -> None:

@@ -29,7 +29,7 @@ def row(size: int, loss: Any, scaling: Any, margin: float) -> Row:
 
 def main(*, quick: bool = False) -> dict[str, list[Row]]:
     if not CORPUS.is_file():
-        print(f"corpus: skipped, {CORPUS} is not there\n")
+        print(f"corpus: skipped, {CORPUS} is not there (set TALLYTREE_DATA)\n")
         return {}
     f1, iou = tt.losses.FBeta(background="O"), tt.losses.IntersectionOverUnion(background="O")
     chunks = tt.losses.ChunkFBeta()

@@ -9,14 +9,14 @@ import time
 from typing import Any
 
 import numpy as np
-from common import ROOT, Row, paste, slope
+from common import DATA, Row, paste, slope
 from parsing_memory import forecasts
 from parsing_nltk import beside_nltk
 
 import tallytree as tt
 from tallytree import parsing
 
-DATA = ROOT.parent / "shared" / "data" / "wsj"
+TREEBANK = DATA / "wsj"
 
 GRAMMARS: dict[str, dict[str, Any]] = {
     "h=0 v=1, single": {"horizontal": 0, "vertical": 1, "tail": "single"},
@@ -27,10 +27,10 @@ COMPACT = "h=0 v=1, single"
 
 
 def main(*, quick: bool = False) -> dict[str, list[Row]]:
-    if not DATA.is_dir():
-        print(f"skipped: no treebank at {DATA}\n")
+    if not TREEBANK.is_dir():
+        print(f"parsing: skipped, there is no treebank in {TREEBANK} (set TALLYTREE_DATA)\n")
         return {}
-    train, dev = (parsing.read_treebank(DATA / f"{name}.mrg") for name in ("train", "dev"))
+    train, dev = (parsing.read_treebank(TREEBANK / f"{name}.mrg") for name in ("train", "dev"))
     short = [tree for tree in dev if len(tree) <= 40][: 20 if quick else None]
     grammars = {name: parsing.Grammar.from_treebank(train, **o) for name, o in GRAMMARS.items()}
 

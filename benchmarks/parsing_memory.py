@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import ROOT, Row
+from common import DATA, Row
 from memory import resident
 
 from tallytree import parsing
 
-TRAIN = ROOT.parent / "shared" / "data" / "wsj" / "train.mrg"
+TRAIN = DATA / "wsj" / "train.mrg"
 COMPACT = {"horizontal": 0, "vertical": 1, "tail": "single"}
 
 Forecast = tuple[int, Callable[[], Any]]

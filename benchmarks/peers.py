@@ -93,7 +93,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
         print("(no peers: install the bench extra, or set TALLYTREE_PEERS_PYTHON)")
     data: dict[str, list[Row]] = {}
     if yardstick("dp") is None:
-        skipped("families of ../shared/limit")
+        skipped("families compared with C")
     else:
         for family, problems in FAMILIES.items():
             data[family] = [row(name, *of_case(*case), quick) for name, case in problems.items()]

@@ -257,7 +257,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     data = {"alone": alone(budget), "table sizes": table_sizes(budget / 2)}
     limit = yardstick("limit")
     if limit is None:
-        skipped("rates beside the C")
+        skipped("rates compared with C")
     else:
         peak = limit.peak()["d"]
         data["beside C"] = beside_c(limit, budget)

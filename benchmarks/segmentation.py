@@ -7,21 +7,19 @@ tries bounds before it computes such tables. Times are of the processor, so that
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import peer_times
 import phases
 import questions
-from common import ROOT, Row, best_time, show
+from common import DATA, Row, best_time, show
 
 import tallytree as tt
 
-FOLDER = Path(os.environ.get("TALLYTREE_UAI", ROOT.parent / "shared" / "data" / "uai"))
+FOLDER = DATA / "uai"
 NAMES = ("Segmentation_11", "Segmentation_12")
 LIMIT = 2.0 * 2**30
 POSITIVES = (5, 20, 60, 105, 114, 120)
@@ -86,7 +84,7 @@ def row(name: str, model: tt.Model, positives: int, quick: bool) -> Row:
 
 def main(quick: bool = False) -> dict[str, Any]:
     if not FOLDER.is_dir():
-        print(f"segmentation: skipped, {FOLDER} is not there (set TALLYTREE_UAI)\n")
+        print(f"segmentation: skipped, {FOLDER} is not there (set TALLYTREE_DATA)\n")
         return {}
     chosen = POSITIVES[:2] if quick else POSITIVES
     rows = [row(name, model, k, quick) for name in NAMES for model in [read(name)] for k in chosen]

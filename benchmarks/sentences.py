@@ -9,11 +9,9 @@ figures are the worst of three problems.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +32,8 @@ YARDSTICKS = {"Bleu(4)": "bleu", "RougeL": "rouge"}
 
 
 def yardstick(name: str) -> Any | None:
-    """Return the C++ for a loss, if it has been built; ``TALLYTREE_PRUNED`` names another folder."""
-    folder = Path(os.environ.get("TALLYTREE_PRUNED", LIMIT / "pruned"))
+    """Return the C++ for a loss, if it has been built."""
+    folder = LIMIT / "pruned"
     module = YARDSTICKS.get(name)
     if module is None or not (folder / f"lib{module}.so").is_file():
         return None

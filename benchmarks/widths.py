@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 import treewidth
-from common import ROOT, Row, interleaved, show
+from common import DATA, Row, interleaved, show
 from phases import forget
 
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.planning.orders import METHODS, skeleton
 
-DATA = ROOT.parent / "shared" / "data" / "uai"
+FOLDER = DATA / "uai"
 BLIND = ("min-fill", "min-degree")
 
 
@@ -86,7 +86,7 @@ def instances(quick: bool) -> dict[str, Instance]:
         found[f"partial {k}-tree, 100 variables"] = (partial(partial_tree, 100, k, 0.8), 0, k)
     for n in (30, 40, 80):
         found[f"random graph, {n} variables of degree 3"] = (partial(random_graph, n, 3.0), 0, None)
-    for path in sorted(DATA.glob("*.uai"))[: 3 if quick else None]:
+    for path in sorted(FOLDER.glob("*.uai"))[: 3 if quick else None]:
         found[path.stem] = (partial(tt.io.read_uai, path, Path(f"{path}.evid")), 0, None)
     return found
 

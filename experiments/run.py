@@ -1,10 +1,11 @@
-"""Train on real corpora, each task a table for ``docs/experiments.md``.
+"""Train on real corpora, one table of ``docs/experiments.md`` for each task.
 
-``make experiments`` runs all of them; ``python experiments/run.py --task chunking`` makes one table. A task
+``make experiments`` runs all of them; ``python experiments/run.py --task chunking`` prints one table. A task
 is a module of this folder with a function ``run(options)``, listed below.
 """
 
 import argparse
+import os
 import sys
 import warnings
 from importlib import import_module
@@ -13,7 +14,7 @@ from pathlib import Path
 from options import Options
 from sklearn.exceptions import ConvergenceWarning
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("TALLYTREE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).parents[1] / "build" / "results"
 TASKS = {
     "chunking": "chunking",
@@ -34,20 +35,25 @@ TASKS = {
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--data", type=Path, default=DATA, help="the folder with conll2000/, conll2002/ and wsj/"
+        "--data",
+        type=Path,
+        default=DATA,
+        help="the folder with conll2000/, conll2002/ and wsj/; by default that of TALLYTREE_DATA",
     )
-    parser.add_argument("--sentences", type=int, help="learn from as many sentences only")
+    parser.add_argument("--sentences", type=int, help="learn from this many sentences only")
     parser.add_argument("--passes", type=int, default=40)
-    parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap to stop at")
-    parser.add_argument("--seconds", type=float, default=150.0, help="for each estimator, about")
-    parser.add_argument("--task", choices=TASKS, action="append", help="all of them by default")
-    parser.add_argument("--only", help="only rows that have this in their names")
-    parser.add_argument("--longest", type=int, help="parse sentences of up to as many words")
+    parser.add_argument("--tolerance", type=float, default=0.02, help="the relative gap at which to stop")
+    parser.add_argument(
+        "--seconds", type=float, default=150.0, help="about how long each estimator may train"
+    )
+    parser.add_argument("--task", choices=TASKS, action="append", help="by default, all tasks")
+    parser.add_argument("--only", help="only rows whose names contain this text")
+    parser.add_argument("--longest", type=int, help="the number of words of the longest sentence to parse")
     parser.add_argument(
         "--results",
         type=Path,
         default=RESULTS,
-        help="where probabilities and proportions keep what they have done",
+        help="the folder in which probabilities and proportions store their results",
     )
     return parser.parse_args()
 
@@ -55,7 +61,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     if not given.data.exists():
-        sys.exit(f"there is no data in {given.data}; name its folder with --data")
+        sys.exit(f"there is no folder {given.data}; give the folder of the corpora with --data")
     warnings.simplefilter("ignore", ConvergenceWarning)
     options = Options(
         given.data,
