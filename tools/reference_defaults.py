@@ -1,11 +1,14 @@
 """Give parameters documented together, as in ``name, cap``, their own types and defaults in the reference.
 
-An extension of griffe, which reads the sources for mkdocs: it would give all of them those of the first.
+An extension of griffe, which reads the sources for mkdocs: it would give all of them those of the first, and
+repeat the description in every row.
 """
 
 from typing import Any
 
 import griffe
+
+REPEATED = 60  # longer descriptions are shown once
 
 
 class OwnDefaults(griffe.Extension):
@@ -28,9 +31,13 @@ class OwnDefaults(griffe.Extension):
     @staticmethod
     def _correct(documented: list[griffe.DocstringParameter], signature: griffe.Parameters) -> None:
         borrowed = [known.annotation for known in signature if known.annotation is not None]
+        first: dict[str, str] = {}
         for parameter in documented:
             if parameter.name in signature:
                 known = signature[parameter.name]
                 parameter.value = known.default
                 if any(parameter.annotation is annotation for annotation in borrowed):
                     parameter.annotation = known.annotation
+            described = first.setdefault(parameter.description, parameter.name)
+            if described != parameter.name and len(parameter.description) > REPEATED:
+                parameter.description = f"See `{described}`."
