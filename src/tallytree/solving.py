@@ -236,9 +236,9 @@ def distribution(
     model, statistics, fixed, allowed, **options
         As for :func:`profile`.
     where : Constraint or str, optional
-        The labellings to consider, as for :func:`solve`: probabilities, samples and marginals are then given
-        this constraint. Tallies that it rules out are not computed, so ``where="ones == 5"`` is faster than
-        asking the full distribution for a tally.
+        The labellings to consider, as for :func:`solve`: probabilities, samples and marginals are then
+        conditional on this constraint. Tallies that it rules out are not computed, so ``where="ones == 5"``
+        is faster than asking the full distribution for a tally.
     plan : Plan, optional
         A plan made for a model of the same shape, the same statistics and the same constraint.
 

@@ -99,7 +99,7 @@ def test_malformed_evidence_is_refused(text: str, message: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        ({3: 0}, "evidence has variable 3; they are 0 to 2"),
+        ({3: 0}, "evidence has variable 3, but variables are 0 to 2"),
         ({-1: 0}, "evidence has variable -1"),
         ({True: 0}, "evidence has variable True"),
         ({2: 3}, "evidence sets variable 2 to state 3; its states are 0 to 2"),

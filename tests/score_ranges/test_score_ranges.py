@@ -181,9 +181,9 @@ def test_ends_count_as_inside_and_may_be_infinite():
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (9, 10, "from 9 to 10: the best of all is 7"),
-        (-3, -1, "from -3 to -1: the least of all is 0"),
-        (2.25, 2.5, "from 2.25 to 2.5: the best below it is 2"),
+        (9, 10, "from 9 to 10: the highest score is 7"),
+        (-3, -1, "from -3 to -1: the lowest score is 0"),
+        (2.25, 2.5, "from 2.25 to 2.5: the best score below it is 2"),
     ],
 )
 def test_infeasible_and_why(low, high, text):
@@ -208,7 +208,7 @@ def test_forbidden_labellings_are_never_found():
 
 def test_infeasible_on_a_lattice():
     model = tt.Model.chain([[0, 1], [0, 2], [0, 4]], np.zeros((2, 2)))
-    with pytest.raises(InfeasibleError, match="every tally of the lattice lies outside"):
+    with pytest.raises(InfeasibleError, match="all tallies of the lattice lie outside"):
         tt.score_between(model, 2.25, 2.5, labellings=0)
 
 

@@ -179,7 +179,7 @@ def test_weights_that_repeat_need_no_lattice():
     found = tt.score_between(chain.model, best - 12, best - 10, labellings=10)
     assert best - 12 <= found.score <= best - 10
     assert found.gap == 0
-    assert "the score of every count of its 5 distinct entries is known" in found.explain()
+    assert "the score of every combination of its 5 distinct entries is known" in found.explain()
     finer = tt.score_between(chain.model, best - 12, best - 10, labellings=10, resolution=1e-4)
     assert finer.score <= found.score + 1e-9
 

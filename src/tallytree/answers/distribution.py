@@ -36,8 +36,8 @@ from tallytree.running.graphs import (
 class Distribution(GraphTable, TallyProbabilities):
     """The exact distribution of the tally, as returned by :func:`distribution`.
 
-    With a constraint, everything is given the constraint: ``tallies`` has those that satisfy it, and
-    probabilities, samples and marginals are of labellings that do.
+    With a constraint, everything is conditional on it: ``tallies`` has only those that satisfy it, and
+    probabilities, samples and marginals are those of labellings that do.
 
     Attributes
     ----------

@@ -244,7 +244,9 @@ def _observed(evidence: Readable | Mapping[int, int] | None, cardinalities: list
 def _checked_evidence(evidence: Mapping[int, int], cardinalities: list[int]) -> dict[int, int]:
     for variable, state in evidence.items():
         if not _is_index(variable, len(cardinalities)):
-            raise ModelError(f"evidence has variable {variable!r}; they are 0 to {len(cardinalities) - 1}")
+            raise ModelError(
+                f"evidence has variable {variable!r}, but variables are 0 to {len(cardinalities) - 1}"
+            )
         if not _is_index(state, cardinalities[int(variable)]):
             states = f"its states are 0 to {cardinalities[int(variable)] - 1}"
             raise ModelError(f"evidence sets variable {variable} to state {state!r}; {states}")

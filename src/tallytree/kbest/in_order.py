@@ -161,7 +161,9 @@ def k_best(
         The factor graph; or a reduction.
     k : int, optional
         The number of labellings; all of them by default.
-    statistics, objective, where, fixed, allowed, **options
+    statistics, objective, where, fixed, allowed
+        As for :func:`iter_best`.
+    **options
         As for :func:`iter_best`. The list counts towards the memory limit. With a constraint and without an
         objective, also ``strategy``, as for :func:`solve`: if the tables would be large, bounds remove
         states that none of the k best labellings can have.

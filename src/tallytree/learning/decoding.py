@@ -110,7 +110,7 @@ class KBestDecoder(Decoder):
 
 @dataclass(frozen=True)
 class MaxBrackets(Decoder):
-    """The tree with the most expected correct constituents, under ``p(y) ∝ exp(scale · F(y))``.
+    """The tree with the largest expected number of correct constituents, ``p(y) ∝ exp(scale · F(y))``.
 
     Parameters
     ----------

@@ -56,8 +56,8 @@ def corpus_f(
     truths, predictions : iterables of labellings
         The true and the predicted labellings.
     loss : FBeta or str, optional
-        Defines the nodes and β: ``FBeta(background="O")``, or ``"f1"``, the default, counts positions,
-        ``ChunkFBeta()``, or ``"chunk-f1"``, counts chunks.
+        Defines what is counted, and β: positions for ``FBeta(background="O")`` or ``"f1"``, the default;
+        chunks for ``ChunkFBeta()`` or ``"chunk-f1"``.
 
     Examples
     --------

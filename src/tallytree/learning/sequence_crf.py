@@ -145,7 +145,7 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         Parameters
         ----------
         X, y, sample_weight
-            As for :class:`GraphCRF`.
+            As for :meth:`GraphCRF.fit`.
         counted : (examples, counts), optional
             Further examples, and for each a mapping of labels to their counts: ``{"B-PER": 3}``,
             or ``{"B-PER": (2, 4)}`` for a range. They contribute ``−log p(counts)``, which is not convex:

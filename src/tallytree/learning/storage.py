@@ -85,8 +85,8 @@ def save(
 
     Parameters
     ----------
-    estimator : SequenceSVM or GraphSVM
-        The estimator to save.
+    estimator : SVM or CRF of this package
+        The fitted estimator to save.
     path : path
         The file to write.
     notes : mapping of str to plain values, optional

@@ -86,8 +86,8 @@ class TreeCRF(TreeEstimator, StructuredCRF):
     """A probabilistic grammar with features: a conditional random field over the trees of a sentence.
 
     The grammar is estimated from the training trees, and weights are learned on top of its log-probabilities,
-    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` returns the trees with the most expected
-    constituents.
+    as for :class:`TreeSVM`. ``predict(X, decode=MaxBrackets())`` returns the trees with the largest
+    expected number of correct constituents.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ class TreeEstimator(StructuredEstimator):
             Each a sequence of words, or a string that is split at whitespace.
         decode : Decoder, optional
             :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`MaxBrackets` the
-            tree with the most expected constituents. Sentences are parsed on several threads, so your own
-            decoder may be called from several of them at once.
+            tree with the largest expected number of correct constituents. Sentences are parsed on several
+            threads, so your own decoder may be called from several of them at once.
         where : Constraint or str, optional
             A constraint on every tree, such as ``tt.parsing.count("NP") <= 3``, or ``"NP <= 3"``.
 

@@ -207,7 +207,7 @@ class FBeta(NodeLoss, by_size=True):
 
 @dataclass(frozen=True)
 class Precision(NodeLoss, by_size=True):
-    """One minus precision, ``1 - TP / (TP + FP)``; if no nodes are predicted, 1, or 0 if there are none.
+    """One minus precision, ``1 - TP / (TP + FP)``. Without predicted nodes: 0 if the truth has none, else 1.
 
     Examples
     --------

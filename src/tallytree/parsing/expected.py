@@ -1,4 +1,4 @@
-"""Expected counts of constituents, rules and tags, and the tree with the most expected constituents.
+"""Expected counts of constituents, rules and tags, and the tree with the most correct ones in expectation.
 
 A tree is drawn with probability proportional to ``exp(score)``. The chart gives the expected count of each
 chain of unary rules over each span; the labels of the chain determine the rest.

@@ -1,8 +1,8 @@
 """All parses of one sentence, with their scores: the counterpart of a model.
 
-A :class:`Forest` has a grammar, words and scores. It has methods for the best tree, the
-sum over all trees, expected counts, and the tree with the most expected constituents. Statistics are
-handled by a profile, as for models.
+A :class:`Forest` has a grammar, words and scores. It has methods for the best tree, the sum
+over all trees, expected counts, and the tree with the largest expected number of correct constituents.
+Statistics are handled by a profile, as for models.
 """
 
 from __future__ import annotations

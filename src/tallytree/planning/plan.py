@@ -190,7 +190,7 @@ class Plan:
 
     @property
     def every_table_bytes(self) -> int:
-        """The peak memory once all tables are needed, beside those of the first pass."""
+        """The peak memory once all tables are needed, in addition to those of the first pass."""
         return self.peak_bytes + self._unrolled_bytes
 
     @property

@@ -147,7 +147,7 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
     limits = {"vmin": np.nanmin(table), "vmax": np.nanmax(table), "cmap": "viridis", "shading": "nearest"}
     ax.pcolormesh(across, up, np.where(inside, np.nan, table), alpha=0.25, **limits)
     mesh = ax.pcolormesh(across, up, np.where(inside, table, np.nan), **limits)
-    if allowed.any():  # the value of the best is told beside the scale, where it hides no tally
+    if allowed.any():  # the value of the best is shown next to the scale, where it hides no tally
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
         _star(ax, float(first[best]), float(second[best]))
         noun = rf"{noun} ($\bigstar$ {values[best]:.4g})"

@@ -43,9 +43,9 @@ class Search:
     def plain(self) -> BoundedSolution | None:
         """Use the best labelling of all, or prove that all scores are on one side of the window."""
         if self.best.score < self.window.least:
-            raise self.window.infeasible(f"the best of all is {self.best.score:.10g}")
+            raise self.window.infeasible(f"the highest score is {self.best.score:.10g}")
         if self.worst > self.window.most:
-            raise self.window.infeasible(f"the least of all is {self.worst:.10g}")
+            raise self.window.infeasible(f"the lowest score is {self.worst:.10g}")
         inside = self.best.score <= self.window.most
         return self._answer(self.best, "it is the best of all") if inside else None
 
@@ -55,7 +55,7 @@ class Search:
             return self.by_enumeration()
         found, _ = self._below(self.unconstrained)
         if found is not None and found.score < self.window.least:
-            raise self.window.infeasible(f"the best below it is {found.score:.10g}")
+            raise self.window.infeasible(f"the best score below it is {found.score:.10g}")
         return None if found is None else self._answer(found, "all that score more were examined")
 
     def _below(self, profile: Profile, where: Where = None) -> tuple[Solution | None, bool]:
@@ -134,7 +134,7 @@ class Search:
         if found:
             return self._answer(max(found, key=lambda solution: solution.score), reason, settled)
         if settled:
-            raise self.window.infeasible("every tally of the lattice lies outside")
+            raise self.window.infeasible("all tallies of the lattice lie outside")
         raise self._beyond(f"the resolution {lattice.resolution:.3g} is too coarse to decide")
 
     def _by_counts(self, values: Values, plan: Plan) -> BoundedSolution:
@@ -142,8 +142,8 @@ class Search:
         entries = counted(len(values.statistics), "distinct entry").replace("entrys", "entries")
         found = self._inside(Profile.of(self.model, values.statistics, plan))
         if not found:
-            raise self.window.infeasible(f"no count of its {entries} has one")
-        return self._answer(found[0], f"the score of every count of its {entries} is known")
+            raise self.window.infeasible(f"no combination of its {entries} gives such a score")
+        return self._answer(found[0], f"the score of every combination of its {entries} is known")
 
     def _inside(self, profile: Profile) -> list[Solution]:
         """Return the best labelling of the best tally in the window, or None."""
