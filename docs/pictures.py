@@ -101,7 +101,7 @@ def band():
     colours = ListedColormap(["#eeeeee", "#c9d7e8", ACCENT])
     ax.imshow(seen, origin="lower", aspect="auto", cmap=colours, vmin=0, vmax=2, interpolation="none")
     ax.set(xlabel="day", ylabel="wet days from here on", ylim=(0, days))
-    names = ("all tallies", f"those on a way to {count}", "those that bounds leave")
+    names = ("impossible with the constraint", f"can still reach {count}", "left by the bounds")
     ax.legend(
         [Patch(color=colours(i)) for i in range(3)], names, frameon=False, loc="upper right", fontsize=9
     )
@@ -140,7 +140,7 @@ def within_margin():
 
     profile = tt.profile(model, loss.on(model).reduce(model).statistics)
     ax = profile_curve(profile, counted)
-    ax.set_title("F1 loss of what is within the margin, 0 elsewhere", fontsize=10)
+    ax.set_title("F1 loss within the margin, 0 elsewhere", fontsize=10)
     return ax
 
 
