@@ -77,7 +77,7 @@ def solve(
     **options
         ``order``, ``memory_limit``, ``layout``, ``backend`` and ``threads``, as for :func:`profile`. With
         ``precision="single"``, tables take half the memory and about half the time; the solution is then
-        optimal up to a proven :attr:`~Solution.gap`.
+        optimal up to a proven :attr:`Solution.gap`.
 
         ``strategy="full"`` computes the best score for every tally. ``"bounds"`` rules out nearly all tallies
         by bounds and computes only the rest. It is exact as well, and much faster on large problems, but
@@ -180,7 +180,7 @@ def profile(
         A plan made for a model of the same shape and the same statistics.
     **options
         ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, if no plan is given.
-        In single precision, ``scores`` are upper bounds, and the :attr:`~Solution.gap` of a solution bounds
+        In single precision, ``scores`` are upper bounds, and the :attr:`Solution.gap` of a solution bounds
         how much better any other labelling could be.
 
         ``backend`` is ``"native"``, the compiled executor, or ``"reference"``, a slow NumPy implementation
@@ -313,7 +313,7 @@ def plan(
         smaller.
 
         ``precision="single"`` halves the memory of the tables and takes about half the time; scores become
-        upper bounds, and solutions have a proven :attr:`~Solution.gap`.
+        upper bounds, and solutions have a proven :attr:`Solution.gap`.
 
     Raises
     ------

@@ -161,7 +161,7 @@ class ProblemFile:
         memory_limit : float, optional
             In bytes; by default half of the machine's memory.
         operation_limit : float, optional
-            The maximum number of add-max operations; None for no limit.
+            The maximum number of add-max operations, 10**12 by default; None for no limit.
         precision : {"double", "single"}
             As for :func:`tallytree.plan`.
         order : str or sequence of int, optional
@@ -245,7 +245,7 @@ class ProblemFile:
         Parameters
         ----------
         where : Constraint or str, optional
-            What the probabilities are given, as for :func:`tallytree.distribution`; for example
+            Probabilities are conditional on this, as for :func:`tallytree.distribution`; for example
             ``problem.constraint``.
         memory_limit, operation_limit, order
             As for :meth:`plan`.

@@ -126,8 +126,10 @@ class RunOptions:
     ----------
     tolerance : float
         Stop when the certified relative gap ``(P − D) / P`` is at most this.
-    max_passes, max_seconds
-        The maximum number of passes, and the time limit. A pass that has begun is finished.
+    max_passes : int
+        The maximum number of passes.
+    max_seconds : float
+        The time limit. A pass that has begun is finished.
     checkpoint : path, optional
         A file that is written after each pass, and read at the start if it exists.
     callback : callable, optional
