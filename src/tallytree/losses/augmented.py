@@ -305,10 +305,12 @@ def loss_augmented_path(
 
     Parameters
     ----------
+    model, loss
+        As for :func:`loss_augmented`.
     low, high : float
         The range of margins; ``high`` may be infinite. A finite range is searched by bounds if that is
         likely to be faster than a full table; see ``strategy`` of :func:`loss_augmented`.
-    model, loss, scaling, truth, where, fixed, allowed, prune, **options
+    scaling, truth, where, fixed, allowed, prune, **options
         As for :func:`loss_augmented`.
 
     Examples

@@ -26,6 +26,8 @@ _MAKERS: dict[str, Callable[..., Loss]] = {
     "zero-one": ZeroOne,
 }
 LOSS_NAMES = tuple(_MAKERS)
+"""The names that :func:`as_loss` accepts: ``"hamming"``, ``"f1"``, ``"chunk-f1"``, ``"iou"``,
+``"symmetric-difference"``, ``"crossing-brackets"`` and ``"zero-one"``."""
 _F = re.compile(r"((?:chunk-)?f)(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
 
