@@ -22,8 +22,10 @@ constexpr double kHeld = 0.1;         // of the memory, which tables that wait f
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
 constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
-constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
-constexpr double kBandBytes = 80;  // of one operation of a band, at most
+constexpr double kShareScored = 0.45;  // the same where there is no loss, over the root of the number of statistics,
+constexpr double kLittle = 8e4;        // with some microseconds on top of it
+constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
+constexpr double kBandBytes = 80;      // of one operation of a band, at most
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -106,11 +108,13 @@ class ItemSolver {
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
         Meter meter(poll_);
-        return desk_.search().run(asked, truth_score, item_.prices, limits(skeleton_.cost), meter) &&
+        return desk_.search().run(asked, truth_score, item_.prices,
+                                  limits((open() ? kMostTables : kShare) * skeleton_.cost), meter) &&
                choose_labelling(truth_score, answer.labellings);
     }
 
     bool search_scores(BatchAnswer &answer) {
+        if (!open() && has_ties(skeleton_, item_.scores)) return false;
         request_ = &item_.request;
         const ScoreItem asked{skeleton_, item_.scores, item_.request, item_.allowed.get()};
         if (!takes(asked)) return false;
@@ -118,7 +122,9 @@ class ItemSolver {
         const double cost = desk_.search().share() * skeleton_.cost + kStep * steps;
         if (!open() && cost < kWorthTrying) return false;
         Meter meter(poll_);
-        return desk_.search().run(asked, limits(cost), meter) && choose_labelling(0, answer.labellings);
+        const double work =
+            open() ? kMostTables * cost : kShareScored / std::sqrt(skeleton_.statistics) * cost + kLittle;
+        return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
     }
 
     template <class Asked>
@@ -126,12 +132,11 @@ class ItemSolver {
         return desk_.search().take(asked, kHeld * memory_limit_) && desk_.search().bytes() <= memory_limit_;
     }
 
-    // For a search that saves a table of some cost.
-    bounds::TallySearch::Limits limits(double cost) {
+    bounds::TallySearch::Limits limits(double work) {
         const double least = desk_.search().bytes(), band = (memory_limit_ - least) / kBandBytes;
         const double room = (desk_.room() - least - space_.kept()) / kBandBytes;
         if (room < std::min(band, 0.0)) throw OutOfRoom(least);
-        return {(open() ? kMostTables : kShare) * cost, band, room, open()};
+        return {work, band, room, open()};
     }
 
     // Of all tallies and their values, where these are listed: to be kept, or to choose from, in arrays of their own.

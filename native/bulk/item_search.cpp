@@ -51,6 +51,21 @@ double share_of(const ScoreItem &item, const Ends &ends) {
 
 }  // namespace
 
+bool has_ties(const Skeleton &skeleton, std::span<const TableBlock<double>> scores) {
+    constexpr Index kMany = 64;
+    std::array<double, kMany> sample;
+    for (std::size_t b = 0; b < scores.size(); b++) {
+        if (skeleton.score_scopes.blocks[b].arity != 1) continue;
+        const Index size = std::min(kMany, scores[b].count * scores[b].size);
+        const auto end = std::copy_if(scores[b].data, scores[b].data + size, sample.begin(),
+                                      [](double score) { return score > kNegativeInfinity; });
+        std::sort(sample.begin(), end);
+        const auto distinct = std::unique(sample.begin(), end) - sample.begin();
+        return 2 * distinct < end - sample.begin();
+    }
+    return false;
+}
+
 bool ItemSearch::take(const LossItem &item, double may_wait) {
     chain_ = SentenceRows::suits(item);
     if (!chain_ && !counts_variables(item)) return false;

@@ -16,6 +16,10 @@ struct ScoreItem {
     const TallySet *allowed;  // or null
 };
 
+// Whether a model is likely to have many labellings that are as good as each other: most scores of single variables, of
+// a few that are looked at, occur more than once.
+bool has_ties(const Skeleton &skeleton, std::span<const TableBlock<double>> scores);
+
 class alignas(64) ItemSearch {
   public:
     explicit ItemSearch(const MaxPlusKernels &kernels)
