@@ -9,7 +9,8 @@ namespace tallytree::bounds {
 
 struct TallyGoal {
     Index statistics = 0;
-    FewBox box;  // no other tallies are relevant
+    Index count = 1;  // how many tallies are wanted, where there are losses: those of the largest values
+    FewBox box;       // no other tallies are relevant
     // Tables of tallies, the last statistic fastest. Tallies beyond a cap are looked up where that is.
     Few<Index> low{}, extent{}, caps{kUncapped, kUncapped, kUncapped};
     const std::uint8_t *allowed = nullptr;                // whether a tally is; null: all of the box are

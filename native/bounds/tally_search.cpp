@@ -8,7 +8,8 @@ constexpr std::size_t kMostPasses = 16;
 constexpr std::size_t kMostPassesPlain = 48;  // where a constraint is far from the best labelling
 constexpr double kMostMagnitude = 1e250;      // of scores: prices of this size are paid many times
 constexpr std::size_t kMostCandidates = 64;
-constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
+constexpr double kReached = 1.5;  // times the least budget there can be: passes hardly make it smaller
+constexpr double kTry = 0.5;      // a budget of about so much of a score is worth a try
 
 template <class List>
 void grow(List &list, Index size) {
@@ -34,11 +35,12 @@ bool TallySearch::begin(const TallyGoal &asked) {
     bracketed_.reset();
     before_ = kInfinity;
     stalled_ = 0;
-    value_ = asked.slack ? 0 : kNegativeInfinity;
+    value_ = asked.slack && asked.count == 1 ? 0 : kNegativeInfinity;
+    several_.clear();
     work_ = 0;
     most_passes_ = asked.plain() ? kMostPassesPlain : kMostPasses;
     scale_ = std::max(0.3 * measures_.magnitude / measures_.variables, 1e-300);
-    return true;
+    return asked.count == 1 || begin_several();
 }
 
 double TallySearch::kept() const {
@@ -114,6 +116,7 @@ double TallySearch::tolerance(const Pass &pass) const {
 void TallySearch::meet(double score, const Few<Index> &tally, double slack) {
     const double value = asked_.value(tally, score - slack);
     if (!(value > value_)) return;
+    if (asked_.count > 1) return meet_one_of_several(value, tally);
     value_ = value;
     value_tally_ = tally;
     stale_ = true;
@@ -221,7 +224,8 @@ bool TallySearch::run(TiedMessages &messages, const TallyGoal &asked, std::optio
     cold_ = !start;
     pass(prices_);
     if (passes_[0].most == kNegativeInfinity) return false;
-    return asked.plain() ? settle_allowed() : std::isfinite(value_) && settle_losses();
+    if (asked.plain()) return settle_allowed();
+    return (met() || meet_several()) && std::isfinite(value_) && settle_losses();
 }
 
 bool TallySearch::settle_losses() {
@@ -234,6 +238,8 @@ bool TallySearch::settle_losses() {
         const bool last = spent();
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
+        if (asked_.count > 1 && budget <= kReached * apart())
+            return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
         if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
@@ -283,6 +289,7 @@ bool TallySearch::look(double most_work) {
 }
 
 bool TallySearch::keep_candidates(const Pass &at) {
+    if (asked_.count > 1) return keep_several(at);
     const double slack = off_ = 4 * tolerance(at);
     double best = asked_.slack ? 0 : kNegativeInfinity;
     bool inside = true;
@@ -303,48 +310,9 @@ bool TallySearch::keep_candidates(const Pass &at) {
     return asked_.slack && settle_lossless();
 }
 
-bool TallySearch::unique() const { return candidates_.size() == 1 && !messages_->tied(candidates_[0].number); }
-
-// ---- nothing violates the margin -----------------------------------------------------------------------------------
-
-// The only tally without loss, if it is at a corner of the box.
-std::optional<Few<Index>> TallySearch::lossless() const {
-    std::optional<Few<Index>> found;
-    Index many = 0;
-    Few<Index> at = box_.low.first();
-    for (at[0] = box_.low[0]; at[0] <= box_.high[0]; at[0]++)
-        for (at[1] = box_.low[1]; at[1] <= box_.high[1]; at[1]++)
-            for (at[2] = box_.low[2]; at[2] <= box_.high[2]; at[2]++)
-                if (asked_.loss(at) == 0 && many++ == 0) found = at;
-    if (many != 1) return {};
-    for (Index p = 0; p <= last_; p++)
-        if ((*found)[p] != box_.low[p] && (*found)[p] != box_.high[p]) return {};
-    return found;
-}
-
-// Under slack scaling, a tally without loss has the value 0 whatever it scores, and all others have less. The best
-// labelling with it is the best at prices that lead to it.
-bool TallySearch::settle_lossless() {
-    const auto wanted = lossless();
-    if (!wanted) return false;
-    double price = 8 * scale_;
-    for (int tries = 0; tries < 4; tries++, price *= 8) {
-        Few<double> prices{};
-        for (Index p = 0; p <= last_; p++)
-            if (box_.low[p] != box_.high[p]) prices[p] = (*wanted)[p] == box_.high[p] ? price : -price;
-        const Pass at = messages_->pass(prices, *meter_);
-        if (at.most == kNegativeInfinity) return false;
-        if (at.tally.first() != *wanted) continue;
-        const double slack = off_ = 4 * tolerance(at);
-        messages_->set_near(2 * slack);
-        if (!band(4 * slack, (most_work_ - work_) / kCell)) return false;
-        const auto cells = messages_->tallies();
-        for (std::size_t i = 0; i < cells.size(); i++)
-            if (cells[i].key == 0)
-                candidates_.push_back({*wanted, at.most - paid(prices, *wanted), static_cast<Index>(i)});
-        return true;
-    }
-    return false;
+bool TallySearch::unique() const {
+    if (asked_.count > 1) return true;  // or it would not have found them
+    return candidates_.size() == 1 && !messages_->tied(candidates_[0].number);
 }
 
 }  // namespace tallytree::bounds

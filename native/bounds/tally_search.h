@@ -36,6 +36,12 @@ class TallySearch {
     bool run(TiedMessages &messages, const TallyGoal &asked, std::optional<Few<double>> start, Limits limits,
              Meter &meter);
     std::span<const Candidate> candidates() const { return candidates_; }
+    // The labelling of a candidate: a state for each variable.
+    void decode(std::size_t i, std::int64_t *states) const {
+        const auto size = static_cast<std::size_t>(measures_.variables);
+        if (asked_.count == 1) messages_->decode(candidates_[i].number, states);
+        else std::copy_n(decoded_.begin() + static_cast<std::ptrdiff_t>(i * size), size, states);
+    }
     // Whether there is one labelling alone that may be the best.
     bool unique() const;
     // Where the budget was least: a place to start from when the scores have changed a little.
@@ -101,6 +107,14 @@ class TallySearch {
     std::optional<std::pair<double, bool>> interpolated() const;
     bool widen();
     bool settle_lossless();
+    bool begin_several();
+    void meet_one_of_several(double value, const Few<Index> &tally);
+    bool meet_several();
+    bool several_tied(const Pass &at) const;
+    double apart() const;
+    bool keep_several(const Pass &at);
+    bool decode_lossless(std::size_t place);
+    std::int64_t *decoded(std::size_t i) { return decoded_.data() + i * static_cast<std::size_t>(measures_.variables); }
     std::optional<Few<Index>> lossless() const;
     double tolerance(const Pass &pass) const;
 
@@ -138,6 +152,12 @@ class TallySearch {
     std::size_t best_ = 0;  // the pass of the least budget
     Few<double> prices_{};
     std::vector<Candidate> candidates_;
+    struct Met {
+        double value;
+        Few<Index> tally;
+    };
+    std::vector<Met> several_;           // the best that were met, where several are wanted
+    std::vector<std::int64_t> decoded_;  // the labellings of the candidates then
 };
 
 }  // namespace tallytree::bounds

@@ -22,8 +22,9 @@ constexpr double kHeld = 0.1;         // of the memory, which tables that wait f
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
 constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
+constexpr double kShareSeveral = 0.4;  // the same where several tallies are wanted,
 constexpr double kShareScored = 0.45;  // the same where there is no loss, over the root of the number of statistics,
-constexpr double kLittle = 8e4;        // with some microseconds on top of it
+constexpr double kLittle = 1e5;        // with some microseconds on top of it
 constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;      // of one operation of a band, at most
 
@@ -71,10 +72,11 @@ class ItemSolver {
           mode_(batch.mode),
           memory_limit_(batch.memory_limit()) {}
 
-    // By bounds; false where that cannot be done, or is not worth it.
+    // By bounds; false where that cannot be done, or is not worth it: several tallies are where tables take long, as
+    // those of chunks do.
     bool solve_by_bounds(BatchAnswer &answer) {
-        if (item_.strategy == Strategy::Full || item_.chooser == Chooser::Ask || item_.count != 1) return false;
-        if (!open() && skeleton_.cost < kWorthTrying) return false;
+        if (item_.strategy == Strategy::Full || item_.chooser == Chooser::Ask) return false;
+        if (!open() && (skeleton_.cost < kWorthTrying || (item_.count > 1 && !item_.truth.has_states()))) return false;
         answer.bounded = item_.chooser == Chooser::Losses ? search_losses(answer) : search_scores(answer);
         return answer.bounded;
     }
@@ -108,8 +110,12 @@ class ItemSolver {
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
         Meter meter(poll_);
-        return desk_.search().run(asked, truth_score, item_.prices,
-                                  limits((open() ? kMostTables : kShare) * skeleton_.cost), meter) &&
+        return desk_.search().run(asked, item_.count, truth_score, item_.prices,
+                                  limits((open()            ? kMostTables
+                                          : item_.count > 1 ? kShareSeveral
+                                                            : kShare) *
+                                         skeleton_.cost),
+                                  meter) &&
                choose_labelling(truth_score, answer.labellings);
     }
 
@@ -155,30 +161,40 @@ class ItemSolver {
     };
 
     // Of labellings that are as good as each other up to rounding the best, and among equals the one of the first
-    // tally; false where the table is to tell them apart.
+    // tally, or all of the several that are wanted; false where the table is to tell them apart.
     bool choose_labelling(double truth_score, std::vector<Labelling> &to) {
         const bounds::TallySearch &search = desk_.search().found();
         if (!open() && !search.unique()) return false;
-        for (const auto &one : search.candidates()) {
-            Labelling found;
-            found.tally = capped({one.tally.begin(), one.tally.begin() + skeleton_.statistics});
-            found.labels.assign(skeleton_.cardinalities.size(), 0);
-            desk_.search().decode(one.number, found.labels.data());
-            evaluate(found);
-            found.promised = found.evaluation.score;
-            const double apart = std::abs(found.evaluation.score - one.score);
-            found.certified = totals(found.evaluation.sums) == found.tally &&
-                              apart <= rounding_bound(found.evaluation) + search.tolerance();
+        for (std::size_t i = 0; i < search.candidates().size(); i++) {
+            Labelling found = labelling(i, truth_score);
             if (!found.certified) {
                 to.assign(1, std::move(found));
                 return true;
             }
-            if (item_.losses) add_loss(found, truth_score);
-            else found.value = found.evaluation.score;
-            if (to.empty() || found.value > to[0].value || (found.value == to[0].value && found.tally < to[0].tally))
+            if (item_.count > 1) to.push_back(std::move(found));
+            else if (to.empty() || found.value > to[0].value ||
+                     (found.value == to[0].value && found.tally < to[0].tally))
                 to.assign(1, std::move(found));
         }
         return !to.empty();
+    }
+
+    // A candidate of the search.
+    Labelling labelling(std::size_t number, double truth_score) {
+        const bounds::TallySearch &search = desk_.search().found();
+        const auto &one = search.candidates()[number];
+        Labelling found;
+        found.tally = capped({one.tally.begin(), one.tally.begin() + skeleton_.statistics});
+        found.labels.assign(skeleton_.cardinalities.size(), 0);
+        search.decode(number, found.labels.data());
+        evaluate(found);
+        found.promised = found.evaluation.score;
+        found.certified =
+            totals(found.evaluation.sums) == found.tally &&
+            std::abs(found.evaluation.score - one.score) <= rounding_bound(found.evaluation) + search.tolerance();
+        if (item_.losses && found.certified) add_loss(found, truth_score);
+        else found.value = found.evaluation.score;
+        return found;
     }
 
     void add_loss(Labelling &answer, double truth_score) const {

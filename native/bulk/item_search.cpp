@@ -107,11 +107,12 @@ bool ItemSearch::run(const ScoreItem &item, TallySearch::Limits limits, Meter &m
     return search_.run(*messages_, goal, {}, limits, meter);
 }
 
-bool ItemSearch::run(const LossItem &item, double truth_score, double *prices, TallySearch::Limits limits,
+bool ItemSearch::run(const LossItem &item, Index count, double truth_score, double *prices, TallySearch::Limits limits,
                      Meter &meter) {
     messages_ = &load(item);
     const LossTable &table = item.losses;
     TallyGoal asked{.statistics = item.truth.tables().statistics,
+                    .count = count,
                     .losses = table.losses.data(),
                     .inverses = table.inverses.data(),
                     .slack = table.slack,

@@ -37,13 +37,12 @@ class alignas(64) ItemSearch {
     double bytes() const { return bytes_; }
     // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
     // replaced by where it came to.
-    bool run(const LossItem &item, double truth_score, double *prices, bounds::TallySearch::Limits limits,
+    bool run(const LossItem &item, Index count, double truth_score, double *prices, bounds::TallySearch::Limits limits,
              Meter &meter);
     bool run(const ScoreItem &item, bounds::TallySearch::Limits limits, Meter &meter);
     // The part of a whole table that is about a window, of the item with a constraint that was taken last.
     double share() const { return share_; }
     const bounds::TallySearch &found() const { return search_; }
-    void decode(Index number, std::int64_t *states) const { messages_->decode(number, states); }
     // The memory that waits for the next item, about.
     double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept() + search_.kept(); }
 

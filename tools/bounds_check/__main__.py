@@ -51,6 +51,7 @@ COMPARED = (
     "graphs",
     "graphs from prices",
     "constrained",
+    "several tallies",
 )
 
 

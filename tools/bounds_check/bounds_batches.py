@@ -203,7 +203,25 @@ def check_chains(rng, most, tally):
     for ((one, _),), ((other, _),) in zip(found["full"], found["auto"], strict=True):
         if not np.array_equal(one, other):
             return f"{words}: auto has {other}, the table {one}"
+    wrong = _several(chains, loss, truths, scaling, prices, tally)
+    if wrong:
+        return f"{words}: {wrong}"
     allowance = 1e-12 * (1 + np.abs(made[0]).sum() + len(made[0]) * np.abs(made[1]).max())
     if np.abs(values["bounds"] - values["full"]).max() > allowance:
         return f"{words}: values {values['bounds']} instead of {values['full']}"
+    return ""
+
+
+def _several(chains, loss, truths, scaling, prices, tally):
+    """Compare the best labellings of three tallies."""
+    full, *others = (
+        best_of_chains(chains, loss, truths, scaling, 3, search=Search(kind, start))
+        for kind, start in (("full", None), ("auto", prices.copy()), ("bounds", prices.copy()))
+    )
+    tally["several tallies"] += CHAINS
+    for found in others:
+        for one, other in zip(full, found, strict=True):
+            same_labels = all(np.array_equal(a, b) for (a, _), (b, _) in zip(one, other, strict=True))
+            if not same_labels:
+                return f"several: {other} instead of {one}"
     return ""
