@@ -23,8 +23,8 @@ constexpr double kShare = 0.75;       // of the price of a whole table, which a 
 
 constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
 constexpr double kShareSeveral = 0.4;  // the same where several tallies are wanted,
-constexpr double kShareScored = 0.45;  // the same where there is no loss, over the root of the number of statistics,
-constexpr double kLittle = 1e5;        // with some microseconds on top of it
+constexpr double kShareScored = 0.5;   // the same where there is no loss, over the number of statistics,
+constexpr double kLittle = 8e4;        // with some microseconds on top of it
 constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;      // of one operation of a band, at most
 
@@ -129,7 +129,7 @@ class ItemSolver {
         if (!open() && cost < kWorthTrying) return false;
         Meter meter(poll_);
         const double work =
-            open() ? kMostTables * cost : kShareScored / std::sqrt(skeleton_.statistics) * cost + kLittle;
+            open() ? kMostTables * cost : kShareScored / static_cast<double>(skeleton_.statistics) * cost + kLittle;
         return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
     }
 
