@@ -24,7 +24,7 @@ constexpr double kShare = 0.75;       // of the price of a whole table, which a 
 constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
 constexpr double kShareSeveral = 0.4;  // the same where several tallies are wanted,
 constexpr double kShareScored = 0.5;   // the same where there is no loss, over the number of statistics,
-constexpr double kLittle = 8e4;        // with some microseconds on top of it
+constexpr double kLittle = 8e4;        // with some microseconds for each statistic on top of it
 constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;      // of one operation of a band, at most
 
@@ -128,8 +128,8 @@ class ItemSolver {
         const double cost = desk_.search().share() * skeleton_.cost + kStep * steps;
         if (!open() && cost < kWorthTrying) return false;
         Meter meter(poll_);
-        const double work =
-            open() ? kMostTables * cost : kShareScored / static_cast<double>(skeleton_.statistics) * cost + kLittle;
+        const auto each = static_cast<double>(skeleton_.statistics);
+        const double work = open() ? kMostTables * cost : kShareScored / each * cost + kLittle * each;
         return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
     }
 
