@@ -6,9 +6,13 @@ namespace {
 
 void add_item(PyBatch &self, const PySkeleton &skeleton, std::vector<IntTables> shifts, const Numbers &caps,
               const Numbers &low, const Numbers &high, std::vector<Tables> tables, std::vector<Scopes> shown_scopes,
-              std::vector<IntTables> shown, bool asks) {
+              std::vector<IntTables> shown, bool asks, Strategy strategy, const std::optional<PyTallySet> &allowed) {
     BatchItem item;
     item.chooser = asks ? Chooser::Ask : Chooser::Score;
+    item.strategy = strategy;
+    if (allowed) item.allowed = allowed->set;
+    require(!allowed || static_cast<Index>(allowed->set->low.size()) == skeleton.skeleton->statistics,
+            "a set of tallies has one axis per statistic");
     item.skeleton = skeleton.skeleton;
     item.request = layout_request(*item.skeleton, shifts, caps, low, high, self.batch.mode, self.batch.memory_limit());
     item.scores = score_blocks(*item.skeleton, tables);
@@ -309,7 +313,8 @@ void bind_batch(nb::module_ &m) {
         .def(
             "hold", [](PyBatch &self, double bytes) { self.batch.hold(bytes); }, "bytes"_a)
         .def("add", &add_item, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a,
-             "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a)
+             "tables"_a.noconvert(), "shown_scopes"_a.noconvert(), "shown"_a.noconvert(), "asks"_a,
+             "strategy"_a = Strategy::Full, "allowed"_a.none() = nb::none())
         .def("add_models", &add_models, "skeletons"_a, "tables"_a.noconvert(), "truths"_a.none())
         .def("add_chains", &add_chains, "skeletons"_a, "emissions"_a.noconvert(), "links"_a.noconvert(),
              "truths"_a.none())

@@ -10,6 +10,8 @@ using Given = nb::ndarray<const std::int64_t, nb::ndim<3>, nb::c_contig, nb::dev
 using Moved = nb::ndarray<const std::int64_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 using Fits = nb::ndarray<const bool, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+using AllowedTallies = nb::ndarray<const bool, nb::c_contig, nb::device::cpu>;
+
 struct PyTruthTables {
     std::shared_ptr<const TruthTables> tables;
 };
@@ -52,6 +54,15 @@ PyLossTable make_losses(Tables losses, const std::vector<std::int64_t> &low, boo
     table.margin = margin;
     table.measure();
     return {std::make_shared<const LossTable>(std::move(table))};
+}
+
+PyTallySet make_set(AllowedTallies allowed, const std::vector<std::int64_t> &low) {
+    TallySet set;
+    assign(set.allowed, allowed);
+    set.low = low;
+    for (std::size_t i = 0; i < allowed.ndim(); i++) set.extent.push_back(static_cast<Index>(allowed.shape(i)));
+    require(set.low.size() == set.extent.size(), "a set of tallies has one axis per statistic");
+    return {std::make_shared<const TallySet>(std::move(set))};
 }
 
 bool are_chains(const std::vector<ScopeBlock> &blocks, Index variables, std::size_t each) {
@@ -141,6 +152,14 @@ void bind_truths(nb::module_ &m) {
                 new (self) PyLossTable(make_losses(losses, low, slack, margin));
             },
             "losses"_a.noconvert(), "low"_a, "slack"_a, "margin"_a);
+
+    nb::class_<PyTallySet>(m, "TallySet")
+        .def(
+            "__init__",
+            [](PyTallySet *self, AllowedTallies allowed, const std::vector<std::int64_t> &low) {
+                new (self) PyTallySet(make_set(allowed, low));
+            },
+            "allowed"_a.noconvert(), "low"_a);
 
     nb::class_<PyTruthTables>(m, "TruthTables")
         .def(

@@ -8,6 +8,11 @@ namespace tallytree {
 
 using Prices = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// The tallies that a constraint allows.
+struct PyTallySet {
+    std::shared_ptr<const TallySet> set;
+};
+
 // The truths of several items, concatenated in long arrays.
 struct PyTruths {
     std::shared_ptr<const TruthTables> tables;

@@ -6,6 +6,8 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
+constexpr double kPosition = 80;  // operations of a whole table that take as long as a position of a pass, besides
+
 struct Size {
     Index length, states, statistics;
 };
@@ -71,7 +73,7 @@ Measures ChainMessages::measures() const {
     Measures found{rows_.range, length};
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
-    found.pass = states * static_cast<double>(rows_.width) * (linked ? 3 : 1);
+    found.pass = states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
     found.few = (linked ? 8 : 4) * states;
     return found;
 }

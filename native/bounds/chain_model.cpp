@@ -34,11 +34,15 @@ std::optional<Facts> ChainRows::load(const PlainChain &chain, const ChainKernels
     begin(chain.length, chain.states, chain.statistics, readable(chain));
     Facts facts;
     facts.operations = chain.operations();
-    if (!take_counts(chain, kernels, most_kinds) || !measure_kinds(facts)) return {};
+    if (!load_counts(chain, kernels, most_kinds)) return {};
+    facts.range = range;
     take_scores(chain, kernels, facts);
     for (Index t = 0; t < length; t++) variable[t] = static_cast<std::int32_t>(t);
-    range = facts.range;
     return facts;
+}
+
+bool ChainRows::load_counts(const PlainChain &chain, const ChainKernels &kernels, double most_kinds) {
+    return take_counts(chain, kernels, most_kinds) && measure_kinds();
 }
 
 void ChainRows::take_scores(const PlainChain &chain, const ChainKernels &kernels, Facts &facts) {
@@ -101,7 +105,7 @@ bool ChainRows::take_counts(const PlainChain &chain, const ChainKernels &kernels
 }
 
 // The counts of kinds in rows, and the tallies that there can be; false where they are too large.
-bool ChainRows::measure_kinds(Facts &facts) {
+bool ChainRows::measure_kinds() {
     const Index known = static_cast<Index>(kind_rows_.size()) / (statistics * states);
     std::vector<Tally> least(known), most(known);
     kind_counts.assign(known * statistics * width, 0);
@@ -120,12 +124,12 @@ bool ChainRows::measure_kinds(Facts &facts) {
     for (Index t = 0; t < length; t++)
         for (Index p = 0; p < statistics; p++) {
             const Index low = least[kind[t]][p], high = most[kind[t]][p];
-            facts.range.low[p] += low;
-            facts.range.high[p] += high;
+            range.low[p] += low;
+            range.high[p] += high;
             shares[t / kStretch].reach[p] += static_cast<double>(std::max(-low, high));
         }
     for (Index p = 0; p < statistics; p++)
-        if (facts.range.high[p] - facts.range.low[p] >= Packing(statistics).largest()) return false;
+        if (range.high[p] - range.low[p] >= Packing(statistics).largest()) return false;
     return true;
 }
 

@@ -74,6 +74,8 @@ struct ChainRows {
     void load(const LocalTables &tables);
     // The same from the tables of a model; none where there are more kinds of counts than there may be, or larger ones.
     std::optional<Facts> load(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
+    // The counts alone, and the range of tallies; false where there is none.
+    bool load_counts(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
     // The bytes that wait for the next chain.
     double kept() const;
 
@@ -83,7 +85,7 @@ struct ChainRows {
     std::size_t add_table(const double *scores, Index fresh, Index stride, Index fresh_stride);
     void take_scores(const PlainChain &chain, const ChainKernels &kernels, Facts &facts);
     bool take_counts(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
-    bool measure_kinds(Facts &facts);
+    bool measure_kinds();
     std::int32_t kind_of(const Step &step, const LocalStep &local, Met &met);
     static void add_share(Share &share, const LocalStep &local);
 

@@ -28,14 +28,36 @@ bool lies_there(const Skeleton &skeleton, Index t) {
 LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double>> scores,
                          std::vector<TableBlock<std::int64_t>> counts, const ChainKernels &kernels)
     : kernels_(&kernels), skeleton_(&skeleton), scores_(std::move(scores)), counts_(std::move(counts)) {
+    if (!skeleton.chart) begin(false);
+    fill();
+}
+
+void LocalTables::load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores,
+                       std::span<const TableBlock<std::int64_t>> counts) {
+    const bool same = skeleton_ == &skeleton;
+    skeleton_ = &skeleton;
+    scores_.assign(scores.begin(), scores.end());
+    counts_.assign(counts.begin(), counts.end());
+    begin(same);
+    fill();
+}
+
+// Scores and counts of all steps.
+void LocalTables::fill() {
     const auto size = static_cast<Index>(skeleton_->steps.size());
-    steps_.resize(size);
-    fits_ = !skeleton_->chart;
+    steps_.assign(size, {});
+    facts_ = {.operations = facts_.operations};
     facts_.constant_counts = facts_.range.low = facts_.range.high = Tally(statistics());
-    further_.resize(size * facts_.range.low.more());
+    further_.assign(size * facts_.range.low.more(), 0);
+    main_ = late_ = {};
+    changes_ = shared_ = unshared_ = 0;
+    shifts_.clear();
+    shift_rows_.clear();
+    shift_places_.clear();
+    keyed_ = true;
+    fits_ = !skeleton_->chart;
     if (!fits_) return;
     shift_places_.reserve(size);
-    begin(false);
     for (Index t = 0; t < size; t++) {
         if (skeleton_->steps[t].verb == Verb::Eliminate) {
             add_scores(t, steps_[t]);
@@ -88,7 +110,8 @@ void LocalTables::begin(bool same_program) {
 
 double LocalTables::kept() const {
     return static_cast<double>(steps_.capacity() * sizeof(LocalStep) + kept_.data.capacity() * sizeof(Loop) +
-                               kept_.begin.capacity() * sizeof(Index) + sums_.capacity() * sizeof(double));
+                               kept_.begin.capacity() * sizeof(Index) + sums_.capacity() * sizeof(double) +
+                               shifts_.capacity() * sizeof(std::int32_t));
 }
 
 double LocalTables::bytes(const Skeleton &skeleton) {
@@ -233,23 +256,27 @@ void LocalTables::add_constants() {
         facts_.constant_counts[skeleton_->statistic_of[ref.block]] += *counts_[ref.block].row(ref.row);
 }
 
-// Each factor's least and largest count, added up.
-void LocalTables::find_range() {
-    std::vector<double> low(statistics()), high(statistics());
-    for (std::size_t b = 0; b < counts_.size(); b++) {
-        const auto p = skeleton_->statistic_of[b];
-        const double times = counts_[b].count == 1 ? static_cast<double>(skeleton_->shift_scopes.blocks[b].count) : 1;
-        for (Index k = 0; k < counts_[b].count; k++) {
-            const std::int64_t *row = counts_[b].row(k);
+Ends LocalTables::ends(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts) {
+    Ends found{std::vector<double>(skeleton.statistics), std::vector<double>(skeleton.statistics)};
+    for (std::size_t b = 0; b < counts.size(); b++) {
+        const auto p = skeleton.statistic_of[b];
+        const double times = counts[b].count == 1 ? static_cast<double>(skeleton.shift_scopes.blocks[b].count) : 1;
+        for (Index k = 0; k < counts[b].count; k++) {
+            const std::int64_t *row = counts[b].row(k);
             Index least = row[0], most = row[0];
-            for (Index x = 1; x < counts_[b].size; x++) {
+            for (Index x = 1; x < counts[b].size; x++) {
                 least = std::min(least, row[x]);
                 most = std::max(most, row[x]);
             }
-            low[p] += times * static_cast<double>(least);
-            high[p] += times * static_cast<double>(most);
+            found.low[p] += times * static_cast<double>(least);
+            found.high[p] += times * static_cast<double>(most);
         }
     }
+    return found;
+}
+
+void LocalTables::find_range() {
+    const auto [low, high] = ends(*skeleton_, counts_);
     for (Index p = 0; p < statistics(); p++) {
         keyed_ &= Packing(statistics()).holds(high[p] - low[p]);
         fits_ &= std::max(std::abs(low[p]), std::abs(high[p])) < 1e15;

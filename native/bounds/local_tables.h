@@ -38,6 +38,11 @@ struct Facts {
     Box range;
 };
 
+// The least and the largest tally of each statistic that there can be: each factor's, added up.
+struct Ends {
+    std::vector<double> low, high;
+};
+
 // Where statistics count single variables alone: what they count in the states of a kind of variable.
 struct KindCounts {
     using Range = std::pair<std::int64_t, std::int64_t>;
@@ -60,9 +65,13 @@ class LocalTables : public Subject {
     // The next model, in the same memory. Each statistic has one block, which looks at each variable by itself. The
     // skeletons of all models are there as long as the last one is.
     void load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores, const KindCounts &counts);
+    // The same with a table for each scope that statistics look at.
+    void load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores,
+              std::span<const TableBlock<std::int64_t>> counts);
     // The memory that waits for the next model.
     double kept() const;
 
+    static Ends ends(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts);
     // What it and the program take, at most.
     static double bytes(const Skeleton &skeleton);
     // How many sums of local scores and messages a pass over a program makes.
@@ -102,6 +111,7 @@ class LocalTables : public Subject {
 
   private:
     void begin(bool same_program);
+    void fill();
     void add_scores(Index t, LocalStep &local);
     void add_counts(Index t, LocalStep &local);
     Index place_counts(Index place, LocalStep &local);

@@ -19,7 +19,8 @@ std::optional<Few<double>> TallySearch::slope(const Few<Index> &tally) const {
         if (tally[p] > box_.low[p]) below[p]--;
         if (tally[p] < box_.high[p]) above[p]++;
         if (below == above) continue;
-        found[p] = (need_of(loss_at(below)) - need_of(loss_at(above))) / static_cast<double>(above[p] - below[p]);
+        found[p] =
+            (need_of(asked_.loss(below)) - need_of(asked_.loss(above))) / static_cast<double>(above[p] - below[p]);
         if (!std::isfinite(found[p])) return {};
     }
     return found;
@@ -27,7 +28,7 @@ std::optional<Few<double>> TallySearch::slope(const Few<Index> &tally) const {
 
 // First the prices at which need is flat around the best that was met; after that, where the bounds so far meet.
 std::optional<Few<double>> TallySearch::next_prices() {
-    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * loss_at(*value_tally_) < asked_.largest));
+    const bool bent = asked_.slack && (!cold_ || (value_tally_ && 2 * asked_.loss(*value_tally_) < asked_.largest));
     if (!bent && value_tally_ && value_tally_ != followed_ && passes_.size() <= 3) {
         followed_ = value_tally_;
         if (const auto wanted = slope(*value_tally_); wanted && *wanted != passes_[best_].prices.first()) return wanted;

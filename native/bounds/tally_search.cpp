@@ -4,10 +4,12 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kCell = 64;  // a cell of a band takes as long as so many operations of a whole table
 constexpr std::size_t kMostPasses = 16;
+constexpr std::size_t kMostPassesPlain = 48;  // where a constraint is far from the best labelling
+constexpr double kMostMagnitude = 1e250;      // of scores: prices of this size are paid many times
 constexpr std::size_t kMostCandidates = 64;
-constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
+constexpr double kReached = 1.5;  // times the least budget there can be: passes hardly make it smaller
+constexpr double kTry = 0.5;      // a budget of about so much of a score is worth a try
 
 template <class List>
 void grow(List &list, Index size) {
@@ -16,20 +18,15 @@ void grow(List &list, Index size) {
 
 }  // namespace
 
-const double &TallySearch::loss_at(const Few<Index> &tally) const {
-    Index place = 0;
-    for (Index p = 0; p <= last_; p++) place = place * asked_.extent[p] + tally[p] - asked_.low[p];
-    return asked_.losses[place];
-}
-
-bool TallySearch::begin(const LossBox &asked) {
+bool TallySearch::begin(const TallyGoal &asked) {
     asked_ = asked;
     last_ = asked.statistics - 1;
     box_ = measures_.range;
     for (Index p = 0; p <= last_; p++) {
-        box_.low[p] = std::max(box_.low[p], asked.low[p]);
-        box_.high[p] = std::min(box_.high[p], asked.low[p] + asked.extent[p] - 1);
+        box_.low[p] = std::max(box_.low[p], asked.box.low[p]);
+        box_.high[p] = std::min(box_.high[p], asked.box.high[p]);
     }
+    if (asked.plain() && !(measures_.magnitude < kMostMagnitude)) return false;
     if (!asked.regular || box_.empty() || box_.tallies() > 1e8) return false;
     passes_.clear();
     candidates_.clear();
@@ -38,10 +35,12 @@ bool TallySearch::begin(const LossBox &asked) {
     bracketed_.reset();
     before_ = kInfinity;
     stalled_ = 0;
-    value_ = asked.slack ? 0 : kNegativeInfinity;
+    value_ = asked.slack && asked.count == 1 ? 0 : kNegativeInfinity;
+    several_.clear();
     work_ = 0;
+    most_passes_ = asked.plain() ? kMostPassesPlain : kMostPasses;
     scale_ = std::max(0.3 * measures_.magnitude / measures_.variables, 1e-300);
-    return true;
+    return asked.count == 1 || begin_several();
 }
 
 double TallySearch::kept() const {
@@ -64,8 +63,10 @@ void TallySearch::fill(const Pass &pass) {
     const double most = pass.most + 2 * tolerance(pass);
     for (at[0] = box_.low[0]; at[0] <= end[0]; at[0]++)
         for (at[1] = box_.low[1]; at[1] <= end[1]; at[1]++)
-            for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++)
-                fill_line(at, most - paid(pass.prices.first(), at), pass.prices[last_]);
+            for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++) {
+                const double first = most - paid(pass.prices.first(), at);
+                asked_.plain() ? fill_allowed(at, first, pass.prices[last_]) : fill_line(at, first, pass.prices[last_]);
+            }
     living_ = listed_;
     find_needs();
 }
@@ -73,7 +74,7 @@ void TallySearch::fill(const Pass &pass) {
 // The tallies from one on along the last statistic that may reach the value, by a test that does not divide. The first
 // of them scores `most` at most, and each further one pays the price.
 void TallySearch::fill_line(const Few<Index> &from, double most, double price) {
-    const double *losses = &loss_at(from);
+    const double *losses = &asked_.loss(from);
     const Index many = kernels_.reach(
         {box_.extent(last_), losses, most - asked_.truth, price, asked_.margin, value_, asked_.slack}, numbers_.data());
     const std::int32_t *numbers = numbers_.data();
@@ -90,6 +91,19 @@ void TallySearch::fill_line(const Few<Index> &from, double most, double price) {
     listed_ += many;
 }
 
+// The same where the value is the score: those that are allowed.
+void TallySearch::fill_allowed(const Few<Index> &from, double most, double price) {
+    Few<Index> at = from;
+    for (; at[last_] <= box_.high[last_]; at[last_]++) {
+        const double bound = most - price * static_cast<double>(at[last_] - from[last_]);
+        if (!(bound >= value_) || !asked_.allows(at)) continue;
+        weight_[listed_] = 0;
+        bound_[listed_] = bound;
+        for (Index p = 0; p <= last_; p++) count_[p][listed_] = static_cast<double>(at[p]);
+        listed_++;
+    }
+}
+
 // ---- tallies -------------------------------------------------------------------------------------------------------
 
 double TallySearch::tolerance(const Pass &pass) const {
@@ -100,9 +114,9 @@ double TallySearch::tolerance(const Pass &pass) const {
 
 // A labelling was met. Its score is known up to rounding, and its value is taken for less by that.
 void TallySearch::meet(double score, const Few<Index> &tally, double slack) {
-    if (!box_.holds(tally)) return;
-    const double value = asked_.value(loss_at(tally), score - slack);
+    const double value = asked_.value(tally, score - slack);
     if (!(value > value_)) return;
+    if (asked_.count > 1) return meet_one_of_several(value, tally);
     value_ = value;
     value_tally_ = tally;
     stale_ = true;
@@ -136,12 +150,13 @@ void TallySearch::bury() {
     renewed_ = true;
 }
 
-// The dead need more than what they score at most whatever the value, which only grows: `cut` tells.
+// The dead need more than what they score at most whatever the value, which only grows: `cut` tells. Before anything
+// is met, the least score that will do is taken for 0, so that a budget is a bound on scores.
 void TallySearch::find_needs() {
     stale_ = false;
     renewed_ = true;
     double *need = need_.data();
-    const double *weight = weight_.data(), value = value_, margin = asked_.margin, truth = asked_.truth;
+    const double *weight = weight_.data(), value = met() ? value_ : 0, margin = asked_.margin, truth = asked_.truth;
     if (asked_.slack)  // all of them have a loss
         for (Index i = 0; i < listed_; i++) need[i] = value * weight[i] - margin + truth;
     else
@@ -187,12 +202,15 @@ void TallySearch::pass(const Few<double> &prices) {
     work_ += measures_.pass;
     if (found.most == kNegativeInfinity) return;
     const Few<Index> &tally = found.tally.first();
+    const bool known = met();
     meet(found.most - paid(prices, tally), tally, 2 * tolerance(found));
     if (passes_.size() == 1) fill(found);
-    else cut(found);
+    else if (known) cut(found);
+    else if (met())
+        for (const Pass &one : passes_) cut(one);
 }
 
-bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optional<Few<double>> start, Limits limits,
+bool TallySearch::run(TiedMessages &messages, const TallyGoal &asked, std::optional<Few<double>> start, Limits limits,
                       Meter &meter) {
     messages_ = &messages;
     measures_ = messages.measures();
@@ -205,16 +223,23 @@ bool TallySearch::run(TiedMessages &messages, const LossBox &asked, std::optiona
     if (!begin(asked)) return false;
     cold_ = !start;
     pass(prices_);
-    if (passes_[0].most == kNegativeInfinity || !std::isfinite(value_)) return false;
+    if (passes_[0].most == kNegativeInfinity) return false;
+    if (asked.plain()) return settle_allowed();
+    return (met() || meet_several()) && std::isfinite(value_) && settle_losses();
+}
+
+bool TallySearch::settle_losses() {
     const double few = measures_.few;
     double tried = kInfinity;
     while (true) {
         spread_all();
         prices_ = passes_[best_].prices.first();
         messages_->hold(prices_);
-        const bool last = passes_.size() >= kMostPasses || work_ > most_work_;
+        const bool last = spent();
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
+        if (asked_.count > 1 && budget <= kReached * apart())
+            return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
         if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
@@ -248,17 +273,8 @@ bool TallySearch::peek(double budget, double most_work) {
     return true;
 }
 
-// Calls use(tally, score, number) for the tallies of the last band, which is of some pass.
-template <class Use>
-void TallySearch::each_cell(const Pass &at, Use use) const {
-    const Packing packing(asked_.statistics);
-    const auto cells = messages_->tallies();
-    for (std::size_t i = 0; i < cells.size(); i++) {
-        Few<Index> tally{};
-        packing.unpack(cells[i].key, tally);
-        for (Index p = 0; p <= last_; p++) tally[p] += at.tally[p];
-        use(tally, (at.most - cells[i].regret) - paid(at.prices.first(), tally), static_cast<Index>(i));
-    }
+double TallySearch::slack_of(const Pass &pass, double budget) const {
+    return 2 * tolerance(pass) + kUnit * budget * measures_.sums;
 }
 
 // The band of the best pass.
@@ -267,24 +283,26 @@ bool TallySearch::look(double most_work) {
     if (!(most_work > 0)) return false;
     if (spreads_[best_].budget == kNegativeInfinity) return true;  // nothing lives
     if (!messages_->recall(at.prices)) messages_->pass(at.prices, *meter_);
-    const double budget = std::max(spreads_[best_].budget, 0.0);
-    const double slack = 2 * tolerance(at) + kUnit * budget * measures_.sums;
+    const double budget = std::max(spreads_[best_].budget, 0.0), slack = slack_of(at, budget);
     messages_->set_near(2 * slack);
     return band(budget + 4 * slack, most_work);
 }
 
 bool TallySearch::keep_candidates(const Pass &at) {
+    if (asked_.count > 1) return keep_several(at);
     const double slack = off_ = 4 * tolerance(at);
     double best = asked_.slack ? 0 : kNegativeInfinity;
     bool inside = true;
     for (const bool choose : {false, true}) {
         if (spreads_[best_].budget == kNegativeInfinity) break;  // no band was needed: nothing lives
         each_cell(at, [&](const Few<Index> &tally, double score, Index number) {
-            inside &= box_.holds(tally);
-            const double loss = inside ? loss_at(tally) : 0;
-            if (!inside || (asked_.slack && !(loss > 0))) return;
-            if (!choose) best = std::max(best, asked_.value(loss, score));
-            else if (asked_.value(loss, score + slack) >= best) candidates_.push_back({tally, score, number});
+            if (!box_.holds(tally)) {
+                inside &= asked_.plain();  // every tally has a loss
+                return;
+            }
+            if (asked_.slack && !(asked_.loss(tally) > 0)) return;
+            if (!choose) best = std::max(best, asked_.value(tally, score));
+            else if (asked_.value(tally, score + slack) >= best) candidates_.push_back({tally, score, number});
         });
     }
     if (!inside || candidates_.size() > kMostCandidates) return false;
@@ -292,48 +310,9 @@ bool TallySearch::keep_candidates(const Pass &at) {
     return asked_.slack && settle_lossless();
 }
 
-bool TallySearch::unique() const { return candidates_.size() == 1 && !messages_->tied(candidates_[0].number); }
-
-// ---- nothing violates the margin -----------------------------------------------------------------------------------
-
-// The only tally without loss, if it is at a corner of the box.
-std::optional<Few<Index>> TallySearch::lossless() const {
-    std::optional<Few<Index>> found;
-    Index many = 0;
-    Few<Index> at = box_.low.first();
-    for (at[0] = box_.low[0]; at[0] <= box_.high[0]; at[0]++)
-        for (at[1] = box_.low[1]; at[1] <= box_.high[1]; at[1]++)
-            for (at[2] = box_.low[2]; at[2] <= box_.high[2]; at[2]++)
-                if (loss_at(at) == 0 && many++ == 0) found = at;
-    if (many != 1) return {};
-    for (Index p = 0; p <= last_; p++)
-        if ((*found)[p] != box_.low[p] && (*found)[p] != box_.high[p]) return {};
-    return found;
-}
-
-// Under slack scaling, a tally without loss has the value 0 whatever it scores, and all others have less. The best
-// labelling with it is the best at prices that lead to it.
-bool TallySearch::settle_lossless() {
-    const auto wanted = lossless();
-    if (!wanted) return false;
-    double price = 8 * scale_;
-    for (int tries = 0; tries < 4; tries++, price *= 8) {
-        Few<double> prices{};
-        for (Index p = 0; p <= last_; p++)
-            if (box_.low[p] != box_.high[p]) prices[p] = (*wanted)[p] == box_.high[p] ? price : -price;
-        const Pass at = messages_->pass(prices, *meter_);
-        if (at.most == kNegativeInfinity) return false;
-        if (at.tally.first() != *wanted) continue;
-        const double slack = off_ = 4 * tolerance(at);
-        messages_->set_near(2 * slack);
-        if (!band(4 * slack, (most_work_ - work_) / kCell)) return false;
-        const auto cells = messages_->tallies();
-        for (std::size_t i = 0; i < cells.size(); i++)
-            if (cells[i].key == 0)
-                candidates_.push_back({*wanted, at.most - paid(prices, *wanted), static_cast<Index>(i)});
-        return true;
-    }
-    return false;
+bool TallySearch::unique() const {
+    if (asked_.count > 1) return true;  // or it would not have found them
+    return candidates_.size() == 1 && !messages_->tied(candidates_[0].number);
 }
 
 }  // namespace tallytree::bounds

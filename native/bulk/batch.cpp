@@ -21,8 +21,12 @@ constexpr double kWorthTrying = 2e4;  // operations of a whole table: some micro
 constexpr double kHeld = 0.1;         // of the memory, which tables that wait for the next sentence may take
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
-constexpr double kMostTables = 2;  // prices of a whole table, which it may take where it is asked for
-constexpr double kBandBytes = 80;  // of one operation of a band, at most
+constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
+constexpr double kShareSeveral = 0.4;  // the same where several tallies are wanted,
+constexpr double kShareScored = 0.5;   // the same where there is no loss, over the number of statistics,
+constexpr double kLittle = 8e4;        // with some microseconds for each statistic on top of it
+constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
+constexpr double kBandBytes = 80;      // of one operation of a band, at most
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -68,25 +72,12 @@ class ItemSolver {
           mode_(batch.mode),
           memory_limit_(batch.memory_limit()) {}
 
-    // By bounds; false where that cannot be done, or is not worth it.
+    // By bounds; false where that cannot be done, or is not worth it: several tallies are where tables take long, as
+    // those of chunks do.
     bool solve_by_bounds(BatchAnswer &answer) {
-        if (item_.strategy == Strategy::Full || item_.chooser != Chooser::Losses || item_.count != 1) return false;
-        const bool open = item_.strategy == Strategy::Bounds;
-        if (!open && skeleton_.cost < kWorthTrying) return false;
-        const LossItem asked{skeleton_, item_.scores, item_.truth, *item_.losses};
-        if (!desk_.search().take(asked, kHeld * memory_limit_)) return false;
-        const double least = desk_.search().bytes();
-        if (least > memory_limit_) return false;
-        const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
-        if (truth_score == kNegativeInfinity) return false;
-        const double band = (memory_limit_ - least) / kBandBytes;
-        const double room = (desk_.room() - least - space_.kept()) / kBandBytes;
-        if (room < std::min(band, 0.0)) throw OutOfRoom(least);
-        Meter meter(poll_);
-        const double work = (open ? kMostTables : kShare) * skeleton_.cost;
-        if (!desk_.search().run(asked, truth_score, item_.prices, {work, band, room, open}, meter)) return false;
-        if (!open && !desk_.search().found().unique()) return false;  // the table tells equals apart
-        answer.bounded = choose_labelling(desk_.search(), truth_score, answer.labellings);
+        if (item_.strategy == Strategy::Full || item_.chooser == Chooser::Ask) return false;
+        if (!open() && (skeleton_.cost < kWorthTrying || (item_.count > 1 && !item_.truth.has_states()))) return false;
+        answer.bounded = item_.chooser == Chooser::Losses ? search_losses(answer) : search_scores(answer);
         return answer.bounded;
     }
 
@@ -111,6 +102,49 @@ class ItemSolver {
     }
 
   private:
+    bool open() const { return item_.strategy == Strategy::Bounds; }
+
+    bool search_losses(BatchAnswer &answer) {
+        const LossItem asked{skeleton_, item_.scores, item_.truth, *item_.losses};
+        if (!takes(asked)) return false;
+        const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
+        if (truth_score == kNegativeInfinity) return false;
+        Meter meter(poll_);
+        return desk_.search().run(asked, item_.count, truth_score, item_.prices,
+                                  limits((open()            ? kMostTables
+                                          : item_.count > 1 ? kShareSeveral
+                                                            : kShare) *
+                                         skeleton_.cost),
+                                  meter) &&
+               choose_labelling(truth_score, answer.labellings);
+    }
+
+    bool search_scores(BatchAnswer &answer) {
+        if (!open() && has_ties(skeleton_, item_.scores)) return false;
+        request_ = &item_.request;
+        const ScoreItem asked{skeleton_, item_.scores, item_.request, item_.allowed.get()};
+        if (!takes(asked)) return false;
+        const auto steps = static_cast<double>(skeleton_.steps.size() * skeleton_.statistics * skeleton_.statistics);
+        const double cost = desk_.search().share() * skeleton_.cost + kStep * steps;
+        if (!open() && cost < kWorthTrying) return false;
+        Meter meter(poll_);
+        const auto each = static_cast<double>(skeleton_.statistics);
+        const double work = open() ? kMostTables * cost : kShareScored / each * cost + kLittle * each;
+        return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
+    }
+
+    template <class Asked>
+    bool takes(const Asked &asked) {
+        return desk_.search().take(asked, kHeld * memory_limit_) && desk_.search().bytes() <= memory_limit_;
+    }
+
+    bounds::TallySearch::Limits limits(double work) {
+        const double least = desk_.search().bytes(), band = (memory_limit_ - least) / kBandBytes;
+        const double room = (desk_.room() - least - space_.kept()) / kBandBytes;
+        if (room < std::min(band, 0.0)) throw OutOfRoom(least);
+        return {work, band, room, open()};
+    }
+
     // Of all tallies and their values, where these are listed: to be kept, or to choose from, in arrays of their own.
     double root_bytes(const Batch::Decoding &decoding) const {
         const auto cells = static_cast<double>(space_.layout->tables.back().cells);
@@ -127,30 +161,40 @@ class ItemSolver {
     };
 
     // Of labellings that are as good as each other up to rounding the best, and among equals the one of the first
-    // tally.
-    bool choose_labelling(const ItemSearch &search, double truth_score, std::vector<Labelling> &to) {
-        Index first = 0;
-        for (const auto &one : search.found().candidates()) {
-            Labelling found;
-            found.tally.assign(one.tally.begin(), one.tally.begin() + skeleton_.statistics);
-            found.labels.assign(skeleton_.cardinalities.size(), 0);
-            search.decode(one.number, found.labels.data());
-            evaluate(found);
-            found.promised = found.evaluation.score;
-            const double apart = std::abs(found.evaluation.score - one.score);
-            found.certified = found.evaluation.sums == found.tally &&
-                              apart <= rounding_bound(found.evaluation) + search.found().tolerance();
+    // tally, or all of the several that are wanted; false where the table is to tell them apart.
+    bool choose_labelling(double truth_score, std::vector<Labelling> &to) {
+        const bounds::TallySearch &search = desk_.search().found();
+        if (!open() && !search.unique()) return false;
+        for (std::size_t i = 0; i < search.candidates().size(); i++) {
+            Labelling found = labelling(i, truth_score);
             if (!found.certified) {
                 to.assign(1, std::move(found));
                 return true;
             }
-            add_loss(found, truth_score);
-            const Index place = item_.losses->place(found.tally.data());
-            if (!to.empty() && (found.value < to[0].value || (found.value == to[0].value && place > first))) continue;
-            to.assign(1, std::move(found));
-            first = place;
+            if (item_.count > 1) to.push_back(std::move(found));
+            else if (to.empty() || found.value > to[0].value ||
+                     (found.value == to[0].value && found.tally < to[0].tally))
+                to.assign(1, std::move(found));
         }
         return !to.empty();
+    }
+
+    // A candidate of the search.
+    Labelling labelling(std::size_t number, double truth_score) {
+        const bounds::TallySearch &search = desk_.search().found();
+        const auto &one = search.candidates()[number];
+        Labelling found;
+        found.tally = capped({one.tally.begin(), one.tally.begin() + skeleton_.statistics});
+        found.labels.assign(skeleton_.cardinalities.size(), 0);
+        search.decode(number, found.labels.data());
+        evaluate(found);
+        found.promised = found.evaluation.score;
+        found.certified =
+            totals(found.evaluation.sums) == found.tally &&
+            std::abs(found.evaluation.score - one.score) <= rounding_bound(found.evaluation) + search.tolerance();
+        if (item_.losses && found.certified) add_loss(found, truth_score);
+        else found.value = found.evaluation.score;
+        return found;
     }
 
     void add_loss(Labelling &answer, double truth_score) const {
@@ -180,10 +224,22 @@ class ItemSolver {
             const auto *tally = root.tallies.data() + row * skeleton_.statistics;
             best.push_back({root.cells.at(row), root.values[row], {tally, tally + skeleton_.statistics}});
         };
-        if (item_.chooser == Chooser::Score)
-            add(std::max_element(root.values.begin(), root.values.end()) - root.values.begin());
-        else
+        if (item_.chooser == Chooser::Score) {
+            if (const Index row = best_row(root); row >= 0) add(row);
+        } else
             for (const Index row : choose(number_, root)) add(row);
+        return best;
+    }
+
+    // The first of those with the best score that are allowed; -1: none is.
+    Index best_row(const Run::Root &root) const {
+        const auto begin = root.values.begin();
+        if (!item_.allowed) return std::max_element(begin, root.values.end()) - begin;
+        Index best = -1;
+        for (Index row = 0; row < static_cast<Index>(root.values.size()); row++)
+            if (item_.allowed->allows(root.tallies.data() + row * skeleton_.statistics) &&
+                (best < 0 ? root.values[row] > kNegativeInfinity : root.values[row] > root.values[best]))
+                best = row;
         return best;
     }
 
@@ -240,6 +296,11 @@ class ItemSolver {
         if (item_.truth) return sums;
         std::vector<std::int64_t> totals(skeleton_.statistics, 0);
         for (std::size_t i = 0; i < skeleton_.statistic_of.size(); i++) totals[skeleton_.statistic_of[i]] += sums[i];
+        return capped(std::move(totals));
+    }
+
+    std::vector<std::int64_t> capped(std::vector<std::int64_t> totals) const {
+        if (item_.truth) return totals;
         for (std::size_t i = 0; i < totals.size(); i++) totals[i] = std::min(totals[i], request_->caps[i]);
         return totals;
     }

@@ -10,7 +10,7 @@
 namespace tallytree {
 
 enum class Chooser {
-    Score,   // the best score
+    Score,   // the best score, of the tallies that are allowed
     Losses,  // the best score together with a loss of the tally
     Ask,     // chosen by Batch::Choose
 };
@@ -25,8 +25,9 @@ struct BatchItem {
     std::shared_ptr<const Skeleton> skeleton;
     std::vector<TableBlock<double>> scores;  // of labels: separate tables, or parts of long arrays
 
-    LayoutRequest request;  // what is counted: given tables,
-    Truth truth;            // or, if there is one, what is made from a truth
+    LayoutRequest request;                    // what is counted: given tables,
+    Truth truth;                              // or, if there is one, what is made from a truth
+    std::shared_ptr<const TallySet> allowed;  // the tallies to choose from by score; null: all
 
     Chooser chooser = Chooser::Score;
     std::shared_ptr<const LossTable> losses;  // of tallies, where there is a truth

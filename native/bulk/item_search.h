@@ -1,5 +1,5 @@
-// Items of a batch by bounds: models with a truth whose losses stand in a table, in memory that one thread uses for one
-// item after the other.
+// Items of a batch by bounds: models with a truth whose losses stand in a table, or with a constraint, in memory that
+// one thread uses for one item after the other.
 #pragma once
 
 #include "bounds/graph_messages.h"
@@ -7,6 +7,18 @@
 #include "bulk/sentence_rows.h"
 
 namespace tallytree {
+
+// A model whose best score is wanted, among the tallies of the window, or those of them that are allowed.
+struct ScoreItem {
+    const Skeleton &skeleton;
+    std::span<const TableBlock<double>> scores;
+    const LayoutRequest &request;
+    const TallySet *allowed;  // or null
+};
+
+// Whether a model is likely to have many labellings that are as good as each other: most scores of single variables, of
+// a few that are looked at, occur more than once.
+bool has_ties(const Skeleton &skeleton, std::span<const TableBlock<double>> scores);
 
 class alignas(64) ItemSearch {
   public:
@@ -20,27 +32,33 @@ class alignas(64) ItemSearch {
     // Whether an item can be searched. Tables that wait for the next chain, and can be made again, are forgotten where
     // they take more bytes than they may.
     bool take(const LossItem &item, double may_wait);
+    bool take(const ScoreItem &item, double may_wait);
     // What the item takes, about, besides what earlier ones have left.
     double bytes() const { return bytes_; }
     // As TallySearch::run does; prices, one for each statistic, are where it starts from if they are numbers, and are
     // replaced by where it came to.
-    bool run(const LossItem &item, double truth_score, double *prices, bounds::TallySearch::Limits limits,
+    bool run(const LossItem &item, Index count, double truth_score, double *prices, bounds::TallySearch::Limits limits,
              Meter &meter);
+    bool run(const ScoreItem &item, bounds::TallySearch::Limits limits, Meter &meter);
+    // The part of a whole table that is about a window, of the item with a constraint that was taken last.
+    double share() const { return share_; }
     const bounds::TallySearch &found() const { return search_; }
-    void decode(Index number, std::int64_t *states) const { messages_->decode(number, states); }
     // The memory that waits for the next item, about.
     double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept() + search_.kept(); }
 
   private:
     static constexpr std::size_t kPasses = 3;  // that are kept: it goes back to some
     bounds::TiedMessages &load(const LossItem &item);
+    bounds::TiedMessages *load(const ScoreItem &item);
 
     SentenceRows chains_;
     bounds::LocalTables tables_;  // of other graphs
     bounds::GraphMessages graphs_;
     bounds::TallySearch search_;
     bool chain_ = false;  // whether the item at hand is one
-    double bytes_ = 0;
+    std::optional<bounds::PlainChain> plain_;
+    bounds::FewBox box_;  // its relevant tallies, where it has a constraint
+    double bytes_ = 0, share_ = 1;
     bounds::TiedMessages *messages_ = nullptr;
 };
 

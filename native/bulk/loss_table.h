@@ -14,6 +14,13 @@ struct TallyGrid {
     std::vector<Index> tally(Index place) const;
 };
 
+// Which tallies of a box a constraint allows; no others are.
+struct TallySet : TallyGrid {
+    std::vector<std::uint8_t> allowed;
+
+    bool allows(const Index *tally) const { return has(tally) && allowed[place(tally)]; }
+};
+
 struct LossTable : TallyGrid {
     std::vector<double> losses;  // of the tallies of the box
     bool slack = false;          // loss * (margin + difference), else margin * loss + difference

@@ -53,7 +53,7 @@ bounds::TiedMessages &SentenceRows::load(const LossItem &sentence) {
     const TruthTables &tables = sentence.truth.tables();
     rows.begin(size, tables.states, tables.statistics);
     if (tables.links) load_neighbours(sentence);
-    else load_links(sentence);
+    else load_links(sentence.scores[1]);
     for (Index m = 0; m < size; m++) {
         double *row = m == 0 ? rows.first.data() : rows.late + (m - 1) * rows.width;
         sentence.truth.put_scores(sentence.scores[0], m, row);
@@ -63,6 +63,28 @@ bounds::TiedMessages &SentenceRows::load(const LossItem &sentence) {
     load_kinds(sentence);
     messages_.begin();
     return messages_;
+}
+
+double SentenceRows::bytes(const bounds::PlainChain &chain) {
+    const auto length = static_cast<double>(chain.length), states = static_cast<double>(round_up(chain.states));
+    const auto tables = static_cast<double>(chain.pairs.count);
+    return 8 * (12 * length * states + 4 * tables * states * states);
+}
+
+bounds::TiedMessages *SentenceRows::load(const bounds::PlainChain &chain) {
+    largest_ = std::max(largest_, bytes(chain));
+    ChainRows &rows = messages_.rows();
+    rows.begin(chain.length, chain.states, chain.statistics);
+    if (!rows.load_counts(chain, messages_.kernels(), static_cast<double>(kMostKinds))) return nullptr;
+    load_links(chain.pairs);
+    for (Index m = 0; m < chain.length; m++) {
+        double *row = m == 0 ? rows.first.data() : rows.late + (m - 1) * rows.width;
+        std::copy_n(chain.unary.row(m), chain.states, row);
+        rows.variable[m] = static_cast<std::int32_t>(m);
+    }
+    rows.measure_scores(messages_.kernels());
+    messages_.begin();
+    return &messages_;
 }
 
 const SentenceRows::Links &SentenceRows::links_of(const double *table, Index states, Index slot) {
@@ -83,10 +105,9 @@ const SentenceRows::Links &SentenceRows::links_of(const double *table, Index sta
     return made;
 }
 
-void SentenceRows::load_links(const LossItem &sentence) {
+void SentenceRows::load_links(const TableBlock<double> &links) {
     ChainRows &rows = messages_.rows();
     rows.back_links.resize(rows.length);
-    const TableBlock<double> &links = sentence.scores[1];
     for (Index m = 0; m + 1 < rows.length; m++) {
         const Index slot = links.count > 1 ? m : 0;
         const Links &found = slot == m ? links_of(links.row(m), rows.states, slot) : links_[slot];

@@ -27,6 +27,9 @@ class SentenceRows {
     static double bytes(const LossItem &sentence);
 
     bounds::TiedMessages &load(const LossItem &sentence);
+    // A chain without a truth, which counts its states; null where counts are too many or too large.
+    bounds::TiedMessages *load(const bounds::PlainChain &chain);
+    static double bytes(const bounds::PlainChain &chain);
     // The tables of neighbours that earlier sentences have left for later ones; they can be made again.
     double held() const { return held_; }
     void forget();
@@ -34,7 +37,7 @@ class SentenceRows {
     double kept() const { return largest_ + held_ + messages_.kept(); }
 
   private:
-    void load_links(const LossItem &sentence);
+    void load_links(const TableBlock<double> &links);
     void load_neighbours(const LossItem &sentence);
     void load_kinds(const LossItem &sentence);
     std::int32_t neighbours(const LossItem &sentence, Index m);

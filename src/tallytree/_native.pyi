@@ -185,6 +185,9 @@ class LossTable:
         self, losses: NDArray[np.float64], low: Sequence[int], slack: bool, margin: float
     ) -> None: ...
 
+class TallySet:
+    def __init__(self, allowed: NDArray[np.bool_], low: Sequence[int]) -> None: ...
+
 class TruthTables:
     def __init__(
         self,
@@ -227,6 +230,8 @@ class Batch:
         shown_scopes: Sequence[NDArray[np.int32]],
         shown: Sequence[NDArray[np.int64]],
         asks: bool,
+        strategy: Strategy = ...,
+        allowed: TallySet | None = None,
     ) -> None: ...
     def add_models(
         self, skeletons: Sequence[Skeleton], tables: Sequence[NDArray[np.float64]], truths: Truths | None

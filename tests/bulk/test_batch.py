@@ -291,7 +291,9 @@ def test_a_profile_of_a_batch_has_a_plan_and_labellings_when_they_are_asked_for(
 def test_problems_wait_for_each_other_where_memory_is_short():
     models, statistics = zip(*sentences(count=12), strict=True)
     largest = max(tt.plan(m, s).peak_bytes for m, s in zip(models, statistics, strict=True))
-    found = tt.solve_batch(models, statistics, memory_limit=largest + held_for(models, statistics), threads=4)
+    found = tt.solve_batch(
+        models, statistics, memory_limit=largest + held_for(models, statistics), threads=4, strategy="full"
+    )
     for solution, model, given_statistics in zip(found, models, statistics, strict=True):
         assert_same(solution, tt.solve(model, given_statistics))
 

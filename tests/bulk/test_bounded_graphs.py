@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bounded_cases import KINDS, MARGINS, allowance, ask, scores_of
+from bounded_cases import KINDS, MARGINS, allowance, ask, graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import grown, needs_proc
@@ -39,19 +39,6 @@ RECIPES = (
     losses.HammingLoss(),
     Squared(background=0),
 )
-
-
-def tables_of(rng, shape, kind):
-    return scores_of(rng, shape, kind, forbidden=0.1, strong=8.0 if len(shape) > 1 else 1.0)
-
-
-def graph(rng, shape, variables, states, kind="any"):
-    """Return a model of some shape; a few variables have no scores of their own, or two of them."""
-    scopes = [(v,) for v in range(variables) if rng.random() < 0.8] + SHAPES[shape](rng, variables)
-    scopes += [scopes[rng.integers(len(scopes))] for _ in range(int(rng.integers(3)) if scopes else 0)]
-    scopes = [tuple(rng.permutation(scope).tolist()) for scope in scopes]
-    factors = [(scope, tables_of(rng, (states,) * len(scope), kind)) for scope in scopes]
-    return tt.Model([states] * variables, factors)
 
 
 def graphs(rng, kind, count, most, states):

@@ -199,3 +199,16 @@ def test_a_statistic_from_pairs_fits_every_model_that_has_its_variables():
         statistic.on(chain(2))
     with pytest.raises(ModelError, match=r"needs a table of shape \(3,\)"):
         statistic.on(chain(3, states=3))
+
+
+def test_parts_of_a_combination_with_the_same_scopes_are_added_up():
+    model = Model([3] * 4)
+    ones, twos = count(model, state=1), count(model, state=2)
+    (block,) = Statistic.combination(ones - 2 * twos).blocks
+    assert block.tables.tolist() == [[0, 1, -2]]
+    some = Statistic([((0,), [0, 1, 5])], name="some")
+    assert len(Statistic.combination(ones + some).blocks) == 2
+    large = Statistic([((0,), [0, 2**39, 0])], name="large")
+    again = Statistic([((0,), [0, 2**39 + 1, 0])], name="again")
+    both = Statistic.combination(large + again)  # one entry would be too large
+    assert len(both.blocks) == 2 and both.tally([1]) == 2**40 + 1

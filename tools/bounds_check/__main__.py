@@ -6,8 +6,9 @@ Each question is answered both ways; value, tally and score must agree, and if t
 by bounds, it is verified. Values that differ only by rounding are equal, and either tally is accepted.
 `--max-variables` makes problems larger, and `--kinds` chooses among them: single questions with a constraint,
 a loss or a function as objective; the k best; trees with constraints and losses; BLEU and ROUGE; batches of
-models, of chains for learning and of graphs from any prices, in which `"auto"` must give the very labelling
-of the whole table. Lists and chains have no certificate of bounds: their values and scores are compared.
+models, of chains for learning, of graphs from any prices and of models with constraints, in which `"auto"`
+must give the very labelling of the whole table. Lists and chains have no certificate of bounds: their values
+and scores are compared.
 
 A problem is a model, a sentence or a batch, and has several questions. What is printed in the end counts them
 by kind and by shape.
@@ -20,7 +21,7 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
-from bounds_batches import check_batch, check_chains, check_graphs
+from bounds_batches import check_batch, check_chains, check_constrained, check_graphs
 from bounds_others import check_lists, check_sentences, check_trees
 from bounds_single import SHAPES, check_single, function_problems, loss_problems, solve_problems
 
@@ -34,6 +35,7 @@ KINDS = {
     "batch": check_batch,
     "chains": check_chains,
     "graphs": check_graphs,
+    "constrained": check_constrained,
 }
 COMPARED = (
     "by bounds",
@@ -48,6 +50,8 @@ COMPARED = (
     "chains",
     "graphs",
     "graphs from prices",
+    "constrained",
+    "several tallies",
 )
 
 

@@ -3,13 +3,14 @@
 from math import inf
 
 import numpy as np
-from bounds_single import loss_of, same, scores, verified
+from bounds_single import constraint, loss_of, same, scores, verified
 
 import tallytree as tt
 from tallytree.bounding import BoundsCertificate
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.loss_batch import most_violated
 from tallytree.bulk.truth_tables import Search
+from tallytree.testing import random_statistics
 from tallytree.testing.problems import SHAPES
 
 
@@ -50,7 +51,10 @@ def _compared(full, auto, bounds, tally, kind="", check=True):
     if isinstance(full, tt.TallytreeError):
         tally["refused"] += 1
         return "" if str(full) == str(auto) == str(bounds) else f"{full}, {auto} and {bounds}"
-    if (full.value, full.score, full.tally) != (auto.value, auto.score, auto.tally):
+    apart = (
+        4 * tt.testing.score_tolerance(full.model) if kind == "constrained" else 0
+    )  # by the messages, or evaluated
+    if abs(full.value - auto.value) > apart or (full.score, full.tally) != (auto.score, auto.tally):
         return f"auto has {auto}, the table {full}"
     if not np.array_equal(full.assignment, auto.assignment):
         return f"auto has the labelling {auto.assignment}, the table {full.assignment}"
@@ -97,6 +101,54 @@ def check_graphs(rng, most, tally):
         if wrong:
             return f"{recipe} {scaling} {margin}: {wrong}"
     return _from_any_prices(rng, models, recipe, truths, scaling, tally)
+
+
+def check_constrained(rng, most, tally):
+    """Check models of any shape with constraints on up to three statistics, on one or two threads."""
+    states = int(rng.choice([1, 2, 2, 3, 4, 9]))
+    models = [_constrained_model(rng, most, states) for _ in range(GRAPHS)]
+    asked = (_one_for_all if rng.random() < 0.5 else _one_for_each)(rng, models, states)
+    threads = int(rng.integers(1, 3))
+    ways = [
+        tt.solve_batch(*asked[:2], where=asked[2], strategy=way, threads=threads, errors="return")
+        for way in ("full", "auto", "bounds")
+    ]
+    check = bool(rng.random() < VERIFIED)
+    for number, (full, auto, bounds) in enumerate(zip(*ways, strict=True)):
+        wrong = _compared(full, auto, bounds, tally, "constrained", check)
+        if wrong:
+            return f"{asked[2]}, number {number}: {wrong}"
+    return ""
+
+
+def _one_for_all(rng, models, states):
+    """Return models, what is read, and a constraint on counts of states."""
+    made = [tt.count(state=int(rng.integers(states)), name=name) for name in ("one", "two", "three")]
+    made = made[: int(rng.integers(1, 4))]
+    known = tt.profile(models[0], made).tallies
+    if not len(known) or rng.random() < 0.1:
+        return models, made, None
+    return models, made[: int(rng.integers(0, len(made) + 1))], constraint(rng, made, known)
+
+
+def _one_for_each(rng, models, states):
+    """Return the same with other statistics and another constraint for each model."""
+    asked = []
+    for model in models:
+        count, constants = int(rng.integers(1, 4)), int(rng.integers(2))
+        made = random_statistics(rng, model, count, local=True, capped=0.2, constants=constants)
+        known = tt.profile(model, made).tallies
+        where = constraint(rng, made, known) if len(known) else None
+        asked.append((model, made[: int(rng.integers(0, len(made) + 1))], where))
+    return tuple(map(list, zip(*asked, strict=True)))
+
+
+def _constrained_model(rng, most, states):
+    if rng.random() < 0.5:
+        return graph(rng, most, states)
+    length, own = int(rng.integers(1, 2 * most + 1)), rng.random() < 0.3
+    links = rng.normal(size=(length - 1, states, states) if own and length > 1 else (states, states))
+    return scores(rng, tt.Model.chain(2 * rng.normal(size=(length, states)), links))
 
 
 def _from_any_prices(rng, models, recipe, truths, scaling, tally):
@@ -151,7 +203,25 @@ def check_chains(rng, most, tally):
     for ((one, _),), ((other, _),) in zip(found["full"], found["auto"], strict=True):
         if not np.array_equal(one, other):
             return f"{words}: auto has {other}, the table {one}"
+    wrong = _several(chains, loss, truths, scaling, prices, tally)
+    if wrong:
+        return f"{words}: {wrong}"
     allowance = 1e-12 * (1 + np.abs(made[0]).sum() + len(made[0]) * np.abs(made[1]).max())
     if np.abs(values["bounds"] - values["full"]).max() > allowance:
         return f"{words}: values {values['bounds']} instead of {values['full']}"
+    return ""
+
+
+def _several(chains, loss, truths, scaling, prices, tally):
+    """Compare the best labellings of three tallies."""
+    full, *others = (
+        best_of_chains(chains, loss, truths, scaling, 3, search=Search(kind, start))
+        for kind, start in (("full", None), ("auto", prices.copy()), ("bounds", prices.copy()))
+    )
+    tally["several tallies"] += CHAINS
+    for found in others:
+        for one, other in zip(full, found, strict=True):
+            same_labels = all(np.array_equal(a, b) for (a, _), (b, _) in zip(one, other, strict=True))
+            if not same_labels:
+                return f"several: {other} instead of {one}"
     return ""

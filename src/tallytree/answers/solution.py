@@ -189,6 +189,7 @@ class Decoded(NamedTuple):
     # those reported, if they are different
     evaluation: Evaluation | None = None
     certified: bool = False  # whether score and tally are known to agree with the model
+    bounded: bool = False  # whether it was found by bounds, without a full table
 
 
 class Certifier:
@@ -208,7 +209,7 @@ class Certifier:
     def __call__(self, found: Decoded, claim: Claim) -> Solution:
         """Certify a labelling."""
         query, every = self._query, self._every
-        model, (assignment, score, tally, value, evaluation, known) = query.subject, found
+        model, (assignment, score, tally, value, evaluation, known, _) = query.subject, found
         if evaluation is None:
             self._evaluate = self._evaluate or evaluator_of(model, every)
             evaluation = self._evaluate(assignment)

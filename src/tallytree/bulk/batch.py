@@ -3,8 +3,8 @@
 Python binds the statistics of each problem and passes it on. The rest is native and runs without the GIL:
 layout, messages and, for :func:`solve_batch`, decoding and evaluating the labelling; only objectives
 are called back. Problems of the same shape share a skeleton, threads reuse memory from one problem to the
-next, and the most expensive problem starts first. Each problem is solved as it would be on its own, by a full
-table, bit for bit, whatever the number of threads.
+next, and the most expensive problem starts first. Each problem has the labelling that it would have on its
+own, by a full table, whatever the number of threads; with a constraint, a search by bounds may find it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def solve_batch(
     Parameters
     ----------
     models, statistics, fixed, allowed, errors, **options
-        As for :func:`profile_batch`.
+        As for :func:`profile_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
+        them, and "auto", the default, whichever is likely to be faster. Objectives are always computed from
+        full tables.
     objective : callable or str, or a sequence with one per model, optional
         ``H(score, *tallies)``, or a formula, as for :func:`solve`; the score by default. A function is
         called from several threads, one at a time.
@@ -138,8 +140,9 @@ def solve_batch(
     Returns
     -------
     list of Solution
-        Each as returned by :func:`solve`, in the order of the models; with ``errors="return"``, a
-        :class:`TallytreeError` in place of each answer that failed.
+        Each with the labelling that :func:`solve` returns with ``strategy="full"``, in the order of the
+        models; its value may differ by rounding. With "bounds", a different labelling of the same value may
+        be found. With ``errors="return"``, a :class:`TallytreeError` in place of each answer that failed.
 
     Examples
     --------
@@ -167,7 +170,7 @@ def solve_batch(
             strict=True,
         )
     }
-    return Batch(problems, BatchOptions.read(options, errors, solve_batch)).solve()
+    return Batch(problems, BatchOptions.read(options, errors, solve_batch, one=True)).solve()
 
 
 # --- one problem --------------------------------------------------------------------------------------------

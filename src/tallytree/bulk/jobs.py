@@ -22,6 +22,7 @@ from tallytree.answers.objective import Objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Certifier, Decoded, Solution
 from tallytree.answers.tally_table import Where
+from tallytree.bulk.by_bounds import STRATEGIES, allowed_tallies, evidence
 from tallytree.bulk.held import Held
 from tallytree.bulk.labellings import Labellings
 from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
@@ -130,6 +131,7 @@ class Batch:
         self.handle = native.Batch(MODES[options.plan.layout], options.plan.limit)
         self._skeletons: dict[Any, tuple[native.Skeleton, Any]] = {}
         self._queries: dict[Any, tuple[Query[Statistic], Any, Any]] = {}
+        self._sets: dict[Any, tuple[native.TallySet | None, Any, Any]] = {}
         self._apart = {number: problem for number, problem in problems.items() if problem.apart}
         self._bulks, self.held = bulks, Held(options.plan.limit, problems.values(), bulks)
         self._first = sum(len(bulk.numbers) for bulk in bulks)  # the position of the first other problem
@@ -212,6 +214,7 @@ class Batch:
         model = query.subject
         self.held.made(query)
         recounted = [block for s in query.recounted for block in s.blocks]
+        listed = None if objective is not None or query.windowed else self._allowed(query)
         self.handle.add(
             self.skeleton(model, query.carried),
             [block.tables for s in query.carried for block in s.blocks],
@@ -219,8 +222,17 @@ class Batch:
             [block.tables for block in model.blocks],
             [block.scopes for block in recounted],
             [block.tables for block in recounted],
-            objective is not None or not query.windowed,
+            objective is not None or not (query.windowed or listed),
+            STRATEGIES[self.options.strategy],
+            listed,
         )
+
+    def _allowed(self, query: Query[Statistic]) -> native.TallySet | None:
+        """Return the tallies that a constraint allows, cached by the identity of its statistics."""
+        key = id(query.carried), id(query.remaining)
+        if key not in self._sets:  # kept with what it is made from, so that ids stay unique
+            self._sets[key] = allowed_tallies(query), query.carried, query.remaining
+        return self._sets[key][0]
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
         """Return the skeleton of a model and statistics, cached by the identity of the statistics."""
@@ -307,5 +319,9 @@ def solution_of(
     query: Query[Statistic], found: Decoded, noun: str, options: BatchOptions, claim: str = BEST
 ) -> Solution:
     """Certify a labelling, and translate it to the original model."""
-    certify = Certifier(query, partial(plan_graph, query, options.plan))
+    if found.bounded:
+        shown: Callable[[], Any] = partial(evidence, query, options.plan, found.score)
+    else:
+        shown = partial(plan_graph, query, options.plan)
+    certify = Certifier(query, shown)
     return certify(found, Claim(claim, query.where, noun))

@@ -23,7 +23,7 @@ class Labellings(NamedTuple):
     # (``labels_begin``, ``labels_end``, ``tally_begin``, …); its score by the messages (``promised``) and by
     # the definition (``score``), the size of its local scores (``magnitude``) and their number (``terms``);
     # with a truth, the ``value``, the ``loss`` and the ``truth_score``; and whether score and tally are what
-    # the messages promise (``certified``)
+    # the messages promise (``certified``), and whether it was found by bounds (``bounded``)
     known: NDArray[np.void]
 
     def part(self, first: int, last: int) -> Labellings:
@@ -47,11 +47,11 @@ class Labellings(NamedTuple):
         found: dict[int, list[Decoded]] = {}
         tallies, sums = self.tallies.tolist(), self.sums.tolist()
         for item, at, end, t, t_end, s, s_end, *known in self.columns(*_STRETCHES, *_EVALUATED):
-            promised, score, magnitude, terms, certified = known
+            promised, score, magnitude, terms, certified, bounded = known
             some = found.setdefault(item, [])
             value = values[item][len(some)] if item in values else None
             evaluation, labels = (score, magnitude, terms, sums[s:s_end]), self.labels[at:end].copy()
-            some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified))
+            some.append(Decoded(labels, promised, tallies[t:t_end], value, evaluation, certified, bounded))
         return found
 
     def certify(self) -> None:
@@ -64,4 +64,4 @@ class Labellings(NamedTuple):
 
 
 _STRETCHES = ("item", "labels_begin", "labels_end", "tally_begin", "tally_end", "sums_begin", "sums_end")
-_EVALUATED = ("promised", "score", "magnitude", "terms", "certified")
+_EVALUATED = ("promised", "score", "magnitude", "terms", "certified", "bounded")

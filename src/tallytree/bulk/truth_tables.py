@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.bulk.by_bounds import STRATEGIES
 from tallytree.bulk.kind_tables import CountingTables, Integers, KindTables
 from tallytree.kernels import native
 from tallytree.losses.base import Line, Loss
@@ -28,13 +29,6 @@ _MOST_LABELS = 512
 """Tables have an entry for each pair of labels: with more labels, statistics are made for each truth."""
 
 _NO_FOLDS = np.zeros((0, 0))
-
-
-_STRATEGIES = {
-    "auto": native.Strategy.AUTO,
-    "full": native.Strategy.FULL,
-    "bounds": native.Strategy.BOUNDS,
-}
 
 
 class Search(NamedTuple):
@@ -102,7 +96,7 @@ class TruthTables(CountingTables, ABC):
         folded = foldable and len(terms) == len(losses)
         factors = margin * np.array(terms).reshape(-1, len(self.statistics)) if folded else _NO_FOLDS
         tables = [one.table for one in losses]
-        strategy = _STRATEGIES[search.strategy]
+        strategy = STRATEGIES[search.strategy]
         made = native.Truths(self.compiled, kinds, labels, tables, factors, count, strategy, search.prices)
         return made, folded
 

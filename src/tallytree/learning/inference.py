@@ -34,7 +34,7 @@ Found = list[tuple[Any, float]]
 class TopTallies:
     """Several planes per pass: the best labelling of each of the best tallies.
 
-    They need no further message passing, only a decode each.
+    They come from one table or, for chunk losses on chains, from one search by bounds.
     """
 
     count: int = 4

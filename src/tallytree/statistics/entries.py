@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
+from tallytree.values import read_only
 
 LARGEST_TALLY = 2**60
 """The largest sum of a statistic stays below this, so that differences of sums and bounds fit in 64 bits."""
@@ -62,3 +65,18 @@ def _along(which: np.ufunc, tables: NDArray[np.int64]) -> NDArray[np.int64]:
         which.reduce(tables, axis=1) if tables.shape[1] > 32 else reduce(which, tables.T)
     )
     return found
+
+
+def joined(blocks: Iterable[Block]) -> list[Block]:
+    """Add up blocks with the same scopes: messages look at each block by itself."""
+    kept: dict[Any, Block] = {}
+    for block in blocks:
+        key: Any = block.key, block.tables.shape[1:]
+        if key in kept:
+            tables = kept[key].tables + block.tables
+            if largest(tables) < LARGEST_INTEGER:
+                kept[key] = block.with_tables(read_only(tables))
+                continue
+            key = object()
+        kept[key] = block
+    return list(kept.values())

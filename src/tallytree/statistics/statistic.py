@@ -21,7 +21,7 @@ from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain, check_grid, check_same_shape
-from tallytree.statistics.entries import check_reach, ends_of_blocks, largest, multiplied
+from tallytree.statistics.entries import check_reach, ends_of_blocks, joined, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
 from tallytree.values import counted, is_masked, owned, read_only, set_once
 
@@ -123,6 +123,7 @@ class Statistic(Counted):
             for statistic, c in ((_bound(term), c) for term, c in linear.terms)
             for block in _uncapped(statistic).blocks
         ]
+        blocks = joined(blocks)
         if linear.constant:
             blocks.extend(from_pairs([((), linear.constant)], np.int64, noun="constant"))
         return cls.from_blocks(blocks, name or repr(linear))
