@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from strategies import generators
 
 import tallytree as tt
-from tallytree.losses.chunks import Chunk, ChunkMatches
+from tallytree.losses.chunk_matches import ChunkMatches
 from tallytree.testing import brute_force, check_loss, check_machine
+from tallytree.transducers.chunks import Chunk
 
 LABELS = {
     "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],

@@ -8,7 +8,7 @@ from tallytree.losses.augmented import LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
 from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
-from tallytree.losses.chunks import ChunkFBeta, chunks_of
+from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.names import LOSS_NAMES, as_loss
 from tallytree.losses.nodes import (
@@ -27,6 +27,7 @@ from tallytree.losses.scaling import objective, scaled
 from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.losses.weighted import WeightedHamming
+from tallytree.transducers.chunks import chunks_of
 
 __all__ = [
     "AugmentedSolution",

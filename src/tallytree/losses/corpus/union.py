@@ -134,9 +134,9 @@ def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]
     whole = union([part.model for part in parts], states=model.states)
     if not whole.linked:
         return None
-    truths: list[Any] = [part.loss for part in parts]
-    reduction = loss.reduce_all(whole.model, [truth.right for truth in truths])
-    return whole, graph_query(reduction, reduction.statistics)
+    losses: list[Any] = [part.loss for part in parts]
+    reduction = loss.reduce_all(whole.model, losses)
+    return None if reduction is None else (whole, graph_query(reduction, reduction.statistics))
 
 
 def _solution(evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np.int64]) -> AugmentedSolution:
