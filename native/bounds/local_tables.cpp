@@ -37,11 +37,9 @@ LocalTables::LocalTables(const Skeleton &skeleton, std::vector<TableBlock<double
     shift_places_.reserve(size);
     begin(false);
     for (Index t = 0; t < size; t++) {
-        if (skeleton_->steps[t].verb == Verb::Eliminate) {
-            add_scores(t, steps_[t]);
-            add_counts(t, steps_[t]);
-        }
-        changes_ += t > 0 && steps_[t].scores != steps_[t - 1].scores;
+        if (skeleton_->steps[t].verb != Verb::Eliminate) continue;
+        add_scores(t, steps_[t]);
+        add_counts(t, steps_[t]);
     }
     for (const auto &[t, place] : shift_places_) steps_[t].counts = shifts_.data() + place;
     add_constants();
@@ -160,7 +158,7 @@ void LocalTables::add_kind(LocalStep &local, const KindCounts &counts, Index var
 void LocalTables::add_counts(Index t, LocalStep &local) {
     const Step &step = skeleton_->steps[t];
     const auto refs = skeleton_->shift_refs[t];
-    if (refs.empty()) return;
+    if (refs.empty() || repeat_counts(t, local)) return;
     local.apart = static_cast<std::int32_t>(step.shift_size);
     fits_ &= local.apart == step.shift_size;
     const auto place = static_cast<Index>(shifts_.size());
@@ -185,6 +183,47 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
         reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     }
     shift_places_.emplace_back(t, place_counts(place, local));
+}
+
+// Takes the counts of an earlier step, if those of this one come from the same tables.
+bool LocalTables::repeat_counts(Index t, LocalStep &local) {
+    constexpr std::size_t kMost = 4096;
+    const auto refs = skeleton_->shift_refs[t];
+    std::uint64_t sum = refs.size();
+    for (const FactorRef ref : refs)
+        sum = (sum ^ reinterpret_cast<std::uintptr_t>(counts_[ref.block].row(ref.row)) >> 3) * 0x9E3779B97F4A7C15u;
+    const auto at = met_.find(sum);
+    if (at == met_.end()) {
+        if (met_.size() < kMost) met_.emplace(sum, shift_places_.size());
+        return false;
+    }
+    const auto [other, place] = shift_places_[at->second];
+    if (!same_counts(t, other)) return false;
+    const LocalStep &known = steps_[other];
+    local.apart = known.apart;
+    local.shared = known.shared;
+    local.reach = known.reach;
+    const Index more = facts_.range.low.more();
+    std::copy_n(further_.begin() + other * more, more, further_.begin() + t * more);
+    shift_places_.emplace_back(t, place);
+    return true;
+}
+
+bool LocalTables::same_counts(Index t, Index other) const {
+    const auto refs = skeleton_->shift_refs[t], known = skeleton_->shift_refs[other];
+    if (skeleton_->steps[t].shift_size != skeleton_->steps[other].shift_size || refs.size() != known.size())
+        return false;
+    for (std::size_t i = 0; i < refs.size(); i++) {
+        const auto &block = counts_[refs[i].block], &before = counts_[known[i].block];
+        const auto loops = skeleton_->shift_loops[skeleton_->shift_refs.begin[t] + static_cast<Index>(i)];
+        const auto walked = skeleton_->shift_loops[skeleton_->shift_refs.begin[other] + static_cast<Index>(i)];
+        if (block.row(refs[i].row) != before.row(known[i].row) || loops.size() != walked.size() ||
+            skeleton_->statistic_of[refs[i].block] != skeleton_->statistic_of[known[i].block])
+            return false;
+        for (std::size_t k = 0; k < loops.size(); k++)
+            if (loops[k].count != walked[k].count || loops[k].stride != walked[k].stride) return false;
+    }
+    return true;
 }
 
 // Where the counts that were added last are to be found: steps with equal counts share them, as a rule.
