@@ -70,22 +70,47 @@ class ChunkFBeta(FBeta):
         """Return the chunks of a labelling."""
         if isinstance(y, Tree):
             raise ModelError(f"{type(self).__name__} is a loss of labellings, not of trees; use FBeta()")
+        return Counter(self._found(y))
+
+    def _found(self, y: Any) -> list[Chunk]:
+        """Return the chunks of a labelling in order."""
         labels = flat(y if self._model is None else self._model.labels(y))
-        if len(labels) != len(self.right):
-            raise ModelError(f"the truth has {len(self.right)} variables, the labelling has {len(labels)}")
-        return Counter(chunks_of(labels, self.scheme, self.background))
+        size = len(self.right) if self._model is None else len(self._model)
+        if len(labels) != size:
+            raise ModelError(f"the truth has {size} variables, the labelling has {len(labels)}")
+        return chunks_of(labels, self.scheme, self.background)
 
     @cached_property
     def gold(self) -> Counter[Any]:
         """The chunks of the truth."""
-        return self.nodes(self._required())
+        return Counter(self._chunks) if self._plain else self.nodes(self._required())
+
+    @cached_property
+    def size(self) -> int:
+        """|y*|: the number of chunks of the truth."""
+        return len(self._chunks) if self._plain else self.gold.total()
+
+    def hits(self, y: Any) -> tuple[int, int]:
+        """Return the numbers of true and of false positives of a labelling, by definition."""
+        if not self._plain:
+            return super().hits(y)
+        found = self._found(y)
+        right = len(self._known.intersection(found))
+        return right, len(found) - right
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the nodes are the chunks, all different."""
+        return type(self).nodes is ChunkFBeta.nodes
 
     @cached_property
     def _chunks(self) -> list[Chunk]:
         """The chunks of the truth, in order."""
-        if type(self).nodes is ChunkFBeta.nodes:
-            return list(self.gold)
         return chunks_of(self.right, self.scheme, self.background)
+
+    @cached_property
+    def _known(self) -> frozenset[Chunk]:
+        return frozenset(self._chunks)
 
     @property
     def one_tally(self) -> bool:
@@ -101,17 +126,15 @@ class ChunkFBeta(FBeta):
         machine = ChunkMatches(tuple(bound._chunks), self.scheme, self.background)
         return transduced(Reduction.identity(model), machine)
 
-    @staticmethod
-    def reduce_all(model: Model, losses: Sequence[ChunkFBeta]) -> Reduction | None:
-        """Count true and false positives of many sentences that are concatenated in one model.
+    def reduce_all(self, model: Model, losses: Sequence[Any]) -> Reduction | None:
+        """Count on many sentences that are concatenated in one model; None unless all labels are the same.
 
-        Chunks do not continue from one sentence to the next. `losses`: bound to the truths of the sentences.
-        None for labels that are not the same everywhere, or not distinct.
+        Chunks do not continue from one sentence to the next.
         """
-        kinds = chunk_kinds(model, losses[0].scheme, losses[0].background)
+        kinds = chunk_kinds(model, self.scheme, self.background)
         if kinds is None:
             return None
-        return kinds.reduction(model, [(len(loss.right), loss._chunks) for loss in losses])
+        return kinds.reduction(model, [(len(loss._model), loss._chunks) for loss in losses])
 
     def linear(self) -> Line | None:
         """Return None: it is not linear."""

@@ -157,7 +157,9 @@ class Reduction(Frozen):
 
     def origin(self, statistic: Statistic) -> Statistic | None:
         """Return the statistic of the original that was translated to this one, or None."""
-        return statistic if self.trivial else self._origins.get(statistic)
+        if self.trivial:
+            return statistic
+        return self._origins.get(statistic) if self._origins else None  # hashing takes a while
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Reduction:
         """Restrict some original variables to some states, as :meth:`Model.restricted` does."""

@@ -96,23 +96,27 @@ def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str =
     if isinstance(labels, str):
         raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
     try:
-        tags = {label: tag_of(label, scheme, outside) for label in set(labels)}
+        marks = {label: _marks(tag_of(label, scheme, outside)) for label in set(labels)}
     except TypeError:
         raise ModelError(f"expected a sequence of strings, got {labels!r}") from None
-    starts: list[tuple[str, int]] = []
+    kinds: list[str] = []
+    starts: list[int] = []
     ends: list[int] = []
-    open_ended = False  # whether the last chunk may continue
-    for position, (tag, kind) in enumerate(map(tags.__getitem__, labels)):
-        if kind is None:
-            open_ended = False
-            continue
-        if open_ended and starts[-1][0] == kind and tag in ("I", "E"):
+    current = None  # the type of the last chunk, if it may continue
+    for position, (kind, continues, stays) in enumerate(map(marks.__getitem__, labels)):
+        if continues and kind == current:
             ends[-1] = position
-        else:
-            starts.append((kind, position))
+        elif kind is not None:
+            kinds.append(kind)
+            starts.append(position)
             ends.append(position)
-        open_ended = tag in ("B", "I")
-    return [Chunk(*start, end) for start, end in zip(starts, ends, strict=True)]
+        current = stays
+    return list(map(Chunk, kinds, starts, ends))
+
+
+def _marks(label: Tag) -> tuple[str | None, bool, str | None]:
+    """Return the type of a label, whether it may continue a chunk, and the type of chunk that may go on."""
+    return label.type, label.tag in ("I", "E"), label.type if label.tag in ("B", "I") else None
 
 
 @final
