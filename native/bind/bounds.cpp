@@ -129,7 +129,7 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
 
 std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {
     if (auto found = search_plain(asked, memory_limit - static_cast<double>(asked.program.bytes))) return found;
-    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program));
+    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program, asked.counts));
 }
 
 template <class T>

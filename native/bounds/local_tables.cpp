@@ -1,5 +1,7 @@
 #include "bounds/local_tables.h"
 
+#include <unordered_set>
+
 #include "plan/layout.h"
 
 namespace tallytree::bounds {
@@ -7,6 +9,7 @@ namespace tallytree::bounds {
 namespace {
 
 constexpr Index kLargest = Index{1} << 30;  // of a count
+constexpr std::size_t kMostMet = 4096;      // kinds of counts that steps share, by where their tables lie
 
 bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
     return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
@@ -14,6 +17,14 @@ bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
 
 // The factor of a step that is not the late one, if it is the first or the second.
 Index main_factor(const Step &step) { return step.late == 0 ? 1 : 0; }
+
+// Where the tables of a step's counts lie, in one number.
+std::uint64_t place_of(std::span<const FactorRef> refs, std::span<const TableBlock<std::int64_t>> counts) {
+    std::uint64_t sum = refs.size();
+    for (const FactorRef ref : refs)
+        sum = (sum ^ reinterpret_cast<std::uintptr_t>(counts[ref.block].row(ref.row)) >> 3) * 0x9E3779B97F4A7C15u;
+    return sum;
+}
 
 // Whether the scores of a step are those of one factor, so that no table of sums is made.
 bool lies_there(const Skeleton &skeleton, Index t) {
@@ -89,13 +100,16 @@ double LocalTables::kept() const {
                                kept_.begin.capacity() * sizeof(Index) + sums_.capacity() * sizeof(double));
 }
 
-double LocalTables::bytes(const Skeleton &skeleton) {
+double LocalTables::bytes(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts) {
     double sum = static_cast<double>(skeleton.bytes) + static_cast<double>(sizeof(LocalTables));
+    std::unordered_set<std::uint64_t> met;
     for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
         const Step &step = skeleton.steps[t];
         const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
-        sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index) +
-               4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
+        sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index);
+        if (counts.empty() || met.size() >= kMostMet ||
+            met.insert(place_of(skeleton.shift_refs[static_cast<Index>(t)], counts)).second)
+            sum += 4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
         if (!lies_there(skeleton, static_cast<Index>(t))) sum += 8.0 * static_cast<double>(step.score_size);
     }
     return sum;
@@ -187,14 +201,10 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
 
 // Takes the counts of an earlier step, if those of this one come from the same tables.
 bool LocalTables::repeat_counts(Index t, LocalStep &local) {
-    constexpr std::size_t kMost = 4096;
-    const auto refs = skeleton_->shift_refs[t];
-    std::uint64_t sum = refs.size();
-    for (const FactorRef ref : refs)
-        sum = (sum ^ reinterpret_cast<std::uintptr_t>(counts_[ref.block].row(ref.row)) >> 3) * 0x9E3779B97F4A7C15u;
-    const auto at = met_.find(sum);
+    const std::uint64_t key = place_of(skeleton_->shift_refs[t], counts_);
+    const auto at = met_.find(key);
     if (at == met_.end()) {
-        if (met_.size() < kMost) met_.emplace(sum, shift_places_.size());
+        if (met_.size() < kMostMet) met_.emplace(key, shift_places_.size());
         return false;
     }
     const auto [other, place] = shift_places_[at->second];

@@ -63,8 +63,8 @@ class LocalTables : public Subject {
     // The memory that waits for the next model.
     double kept() const;
 
-    // What it and the program take, at most.
-    static double bytes(const Skeleton &skeleton);
+    // What it and the program take, at most; with the tables of counts, those that steps share are counted once.
+    static double bytes(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts = {});
     // How many sums of local scores and messages a pass over a program makes.
     static double operations(const Skeleton &skeleton);
     static double operations(const Skeleton &skeleton, Index step);

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 set_once = object.__setattr__
 """Sets the slots of a :class:`Frozen` value in its constructor."""
@@ -156,6 +157,10 @@ class Repeated(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self.distinct.__getitem__, self.numbers.tolist())
 
+    def mapped(self, function: Callable[[T], U]) -> Repeated[U]:
+        """Return the result of a function at each position, which is called once for each object."""
+        return Repeated([function(one) for one in self.distinct], self.numbers)
+
     def values(self, function: Callable[[T], int]) -> NDArray[np.int64]:
         """Return an integer for each position."""
         return np.array([function(one) for one in self.distinct], dtype=np.int64)[self.numbers]
@@ -181,8 +186,8 @@ def each(function: Callable[..., T], *sequences: Repeated[Any]) -> Repeated[T]:
         first, numbers = _distinct(codes, most)
         codes, most = numbers * len(other.distinct) + other.numbers, len(first) * len(other.distinct)
     first, numbers = _distinct(codes, most)
-    found = [function(*(one[place] for one in sequences)) for place in first.tolist()]
-    return Repeated(found, numbers)
+    columns = [map(one.distinct.__getitem__, one.numbers[first].tolist()) for one in sequences]
+    return Repeated(list(map(function, *columns)), numbers)
 
 
 def _distinct(codes: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -54,7 +54,7 @@ class ChunkKinds:
         self.count = 1 + 2 * len(self.types)
         self._numbers = {kind: number for number, kind in enumerate(self.types, start=1)}
         self._start = 2 * len(tags)  # the state before the first position
-        self._states: dict[int, Integers] = {}
+        self._states: dict[int, Integers] = {}  # of kinds, then of kinds at the first position
         self.width = len(tags) + 1  # about as many states as a position has
         self._link = lru_cache(max(16, _LINK_BYTES // (17 * self.width**2)))(self._linked)
 
@@ -93,12 +93,16 @@ class ChunkKinds:
 
     def states(self, kind: int, place: int = MIDDLE) -> Integers:
         """Return the states of a kind that are reachable from the start, over any kinds before."""
-        if place & FIRST:
-            none = np.zeros(0, dtype=np.int64)
-            return none if self._inside(kind) else np.unique(self._first(kind).moves[self._start])
-        if kind not in self._states:
-            self._states.update(self._reached(kind))
-        return self._states[kind]
+        number = kind + self.count * (place & FIRST)
+        if number not in self._states:
+            known = {number: self._opened(kind)} if place & FIRST else self._reached(kind)
+            self._states.update(known)
+        return self._states[number]
+
+    def _opened(self, kind: int) -> Integers:
+        """Return the states at a first position."""
+        none = np.zeros(0, dtype=np.int64)
+        return none if self._inside(kind) else np.unique(self._first(kind).moves[self._start])
 
     def _reached(self, kind: int) -> dict[int, Integers]:
         """Return the states of the outside, and of the start and the inside of chunks of one type.
@@ -160,19 +164,22 @@ class ChunkKinds:
 
     def product(self, kinds: Integers) -> ChainProduct:
         """Return the chain of a row of kinds with their places."""
-        every = np.arange(4 * self.count)
-        place, kind = np.divmod(every, self.count)
-        here = Repeated(every.tolist(), kinds)
-        alike = np.where(place & FIRST, kind + self.count, kind)[kinds]  # with the same states
-        labels = each(lambda one: self._labels(one), Repeated(every.tolist(), alike))
-        given = each(lambda one: self.given(one % self.count, one // self.count), here)
+        place, kind = np.divmod(kinds, self.count)
+        every = range(4 * self.count)
+        here: Repeated[int] = Repeated(every, kinds)
+        alike: Repeated[int] = Repeated(every, kind + self.count * (place & FIRST))  # with the same states
+        given = each(self._counted, here)
         links = each(self.linked, here[:-1], here[1:])
         return ChainProduct(
-            _same(labels),
-            each(lambda link: link.fits, links),
-            [each(lambda counts, p=p: nonzero(counts[p]), given) for p in range(2)],
-            [each(lambda link, p=p: link.moved[p], links) for p in range(2)],
+            _same(each(self._labels, alike)),
+            links.mapped(lambda link: link.fits),
+            [given.mapped(lambda counts, p=p: counts[p]) for p in range(2)],  # type: ignore[misc]
+            [links.mapped(lambda link, p=p: link.moved[p]) for p in range(2)],  # type: ignore[misc]
         )
+
+    def _counted(self, kind: int) -> tuple[Integers | None, ...]:
+        place, base = divmod(kind, self.count)
+        return (None, None) if place == MIDDLE else tuple(map(nonzero, self.given(base, place)))
 
     def _labels(self, kind: int) -> Integers:
         return self.states(kind % self.count, kind // self.count) // 2

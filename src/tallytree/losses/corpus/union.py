@@ -66,7 +66,9 @@ class Corpus:
         self.whole = _whole_loss([part.loss for part in parts])
         what, size = f"one model of the {len(parts):,} models", sum(map(_bytes_beside, parts))
         budget.hold(size, what)
-        self._union, self._query = _document(parts) or _side_by_side(parts)
+        document = _document(parts)
+        self._apart = document is None  # whether each part has a model of its own that is solved
+        self._union, self._query = document or _side_by_side(parts)
         budget.hold(machine_bytes(self._query), what)
 
     def search(self, scaling: Scaling, margin: float, budget: Budget) -> Found | None:
@@ -109,7 +111,10 @@ class Corpus:
     def _answered(self, table: BoundedTable, question: Question) -> Found:
         values = question.values(table.scores, table.tallies, len(self._query.read))
         best = table.row(int(values.argmax())).claiming(TOGETHER)
-        each = map(partial(_solution, table.evidence), self.parts, self._union.split(best.assignment))
+        labellings = self._union.split(best.assignment)
+        if self._apart:
+            labellings = [part.reduction.lift(y) for part, y in zip(self.parts, labellings, strict=True)]
+        each = map(partial(_solution, table.evidence), self.parts, labellings)
         solutions, hits = zip(*each, strict=True)
         counted = prod(most - least + 1 for least, most in (s.extent for s in self._query.read))
         found = table.found
