@@ -11,15 +11,8 @@ from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
 from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.names import LOSS_NAMES, as_loss
-from tallytree.losses.nodes import (
-    FalsePositives,
-    FBeta,
-    IntersectionOverUnion,
-    NodeLoss,
-    Precision,
-    Recall,
-    SymmetricDifference,
-)
+from tallytree.losses.node_numbers import FalsePositives, SymmetricDifference
+from tallytree.losses.nodes import FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
 from tallytree.losses.path import MarginPath
 from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
 from tallytree.losses.rouge import RougeL, RougeN

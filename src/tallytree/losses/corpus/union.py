@@ -169,7 +169,8 @@ def _bytes_beside(part: GraphLossQuery) -> int:
     """Return what a part adds to the union: its model, its truth, and counts, which it has itself, too."""
     model, loss = part.model, part.loss
     assert isinstance(loss, NodeLoss)
-    counts = 2 * 8 * len(loss.counted) * int(model.cardinalities.sum())
+    states = int(model.cardinalities.sum()) if model.alike is None else len(model) * model.alike
+    counts = 2 * 8 * len(loss.counted) * states
     return _bytes(model.blocks) + counts + _TRUTH_BYTES * len(model)
 
 
