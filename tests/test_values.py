@@ -290,3 +290,30 @@ def test_repeated_values_are_the_values(first, second):
     assert sorted(places.tolist()) == list(range(len(first)))
     assert all(left[place] is value for value, at in repeated.places for place in at.tolist())
     assert [int(at[0]) for _, at in repeated.places] == sorted(int(at[0]) for _, at in repeated.places)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=7, max_size=7), min_size=1, max_size=3), st.booleans())
+def test_repeated_objects_are_computed_once(rows, many):
+    """Any numbers, few objects or many, some of which do not occur."""
+    objects = [f"object {i}" for i in range(100_000 if many else 5)]
+    scale = 20_011 if many else 1
+    parts = [Repeated(objects, np.array(row, dtype=np.int64) * scale) for row in rows]
+    calls: list[tuple[str, ...]] = []
+
+    def together(*some: str) -> tuple[str, ...]:
+        calls.append(some)
+        return some
+
+    found = each(together, *parts)
+    assert list(found) == list(zip(*parts, strict=True))
+    assert len(calls) == len(set(calls)) == len(found.distinct)
+    assert [(one, places.tolist()) for one, places in parts[0].places] == [
+        (one, [i for i, other in enumerate(parts[0]) if other == one]) for one in dict.fromkeys(parts[0])
+    ]
+    small = Repeated(["a", "b"], np.array(rows[0]) % 2)
+    assert list(small.mapped(str.upper)) == [one.upper() for one in small]
+
+
+def test_sequences_without_positions_are_repeated_too():
+    empty: Repeated[str] = Repeated(["a"], np.zeros(0, dtype=np.int64))
+    assert list(each(str.upper, empty)) == [] and empty.places == [] and list(empty.mapped(str.upper)) == []

@@ -112,11 +112,13 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
     if (memory_limit < 0) return {};
     const LocalTables tables(asked.program, asked.scores, asked.counts, chosen_kernels->chains);
     if (!tables.fits() || !(asked.report || tables.keyed())) return {};
-    if (ChainMessages::fits(tables, memory_limit)) {
+    const auto chain = tables.keyed() ? ChainTables::of(tables) : std::nullopt;
+    const double needed = chain ? ChainMessages::bytes(tables, *chain) : 0;
+    if (chain && needed <= memory_limit) {
         const ChainPlace place;
-        (*place).rows().load(tables);
+        (*place).rows().load(tables, *chain);
         (*place).begin();
-        return asked.over(*place, tables, memory_limit - ChainMessages::bytes(tables));
+        return asked.over(*place, tables, memory_limit - needed);
     }
     const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
@@ -127,7 +129,7 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
 
 std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {
     if (auto found = search_plain(asked, memory_limit - static_cast<double>(asked.program.bytes))) return found;
-    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program));
+    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program, asked.counts));
 }
 
 template <class T>

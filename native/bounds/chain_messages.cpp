@@ -12,10 +12,11 @@ struct Size {
     Index length, states, statistics;
 };
 
+// `links`: tables of scores of neighbours, with all that is made of them.
 double bytes_of(const Size &size, double links, double kinds) {
     const auto row = static_cast<double>(round_up(size.states)) * sizeof(double);
     constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
-    constexpr double kPosition = 72.0;  // links, kinds and best states
+    constexpr double kPosition = 76.0;  // links, kinds and best states
     constexpr double kKind = 112.0;     // where a kind is looked up
     const double counts = row * static_cast<double>(size.statistics) / 2;  // as a list that grows, and a key
     return static_cast<double>(size.length) * (kRows * row + kPosition) + 2 * links * row * row / sizeof(double) +
@@ -24,14 +25,11 @@ double bytes_of(const Size &size, double links, double kinds) {
 
 }  // namespace
 
-bool ChainMessages::fits(const LocalTables &tables, double memory_limit) {
-    return tables.keyed() && ChainRows::is_chain(tables) && bytes(tables) <= memory_limit;
-}
-
-double ChainMessages::bytes(const LocalTables &tables) {
-    const auto &steps = tables.skeleton().steps;
-    return bytes_of({static_cast<Index>(steps.size()), steps[1].gone.count, tables.statistics()},
-                    static_cast<double>(tables.changes()), static_cast<double>(tables.count_rows() + 1));
+double ChainMessages::bytes(const LocalTables &tables, const ChainTables &chain) {
+    const Size size{static_cast<Index>(chain.number.size()), chain.states, tables.statistics()};
+    const auto links = static_cast<double>(chain.distinct.size());
+    const double each = chain.linked ? static_cast<double>(2 + tables.statistics()) / 2 : 1;  // with counts, at prices
+    return bytes_of(size, each * links, static_cast<double>(tables.count_rows() + 1));
 }
 
 double ChainMessages::bytes(const PlainChain &chain, double kinds) {

@@ -1,4 +1,5 @@
-// Passes and bands along a chain whose variables all have the same number of states: rows in order, no tables of steps.
+// Passes and bands along a chain, whose variables have about the same number of states: rows in order, no tables of
+// steps.
 #pragma once
 
 #include "bounds/chain_rows.h"
@@ -11,9 +12,8 @@ class ChainMessages : public TiedMessages {
   public:
     explicit ChainMessages(const ChainKernels &kernels) : kernels_(kernels), merger_(cells_) {}
 
-    // Whether a program is for such a chain, and its rows and links fit in memory.
-    static bool fits(const LocalTables &tables, double memory_limit);
-    static double bytes(const LocalTables &tables);
+    // What a program takes.
+    static double bytes(const LocalTables &tables, const ChainTables &chain);
     // The same for a chain with this many kinds of counts, and how many kinds fit in memory.
     static double bytes(const PlainChain &chain, double kinds);
     static double most_kinds(const PlainChain &chain, double memory_limit);

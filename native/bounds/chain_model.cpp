@@ -52,16 +52,17 @@ void ChainRows::take_scores(const PlainChain &chain, const ChainKernels &kernels
         std::copy_n(chain.unary.row(t + 1), states, late + (t - in_place) * width);
     forward_.clear();
     backward_.clear();
+    counts_.clear();
     back_links.resize(length);
     double largest = 0;
     const double none = 0;
     for (Index t = 0; t < length; t++) {
         const bool last = t + 1 == length;
         if (last) {
-            add_table(&none, 1, 0, 0);
+            add_table(&none, states, 1, 0, 0);
             largest = 0;
         } else if (t == 0 || chain.pairs.count > 1) {
-            add_table(chain.pairs.row(t), states, states, 1);
+            add_table(chain.pairs.row(t), states, states, states, 1);
             largest = kernels.sizes(chain.pairs.row(t), 1, states * states, states * states);
         }
         links[t] = forward_.back().data();
@@ -135,7 +136,7 @@ bool ChainRows::measure_kinds() {
 
 double ChainRows::kept() const {
     std::size_t tables = 0;
-    for (const auto *lists : {&forward_, &backward_})
+    for (const auto *lists : {&forward_, &backward_, &counts_})
         for (const auto &table : *lists) tables += table.capacity();
     return static_cast<double>(links.capacity() + back_links.capacity() + first.capacity() + kind_keys.capacity() +
                                kind_rows_.capacity() + tables) *

@@ -48,45 +48,28 @@ void ChainRows::pack(const std::int32_t *counts, Index statistics, Index width, 
 
 // ---- from a program ------------------------------------------------------------------------------------------------
 
-// Whether each step takes the table of the one before, eliminates one variable and brings in the next.
-bool ChainRows::is_chain(const LocalTables &tables) {
-    const auto &steps = tables.skeleton().steps;
-    const auto size = static_cast<Index>(steps.size());
-    if (size < 3 || steps[0].verb != Verb::Unit || tables.statistics() > kMostStatistics) return false;
-    const Index states = steps[1].gone.count;
-    for (Index t = 1; t < size; t++) {
-        const Step &step = steps[t];
-        if (step.verb != Verb::Eliminate || step.a != t - 1 || step.kept_states != 1 || step.gone.count != states)
-            return false;
-        if (step.fresh != (t + 1 < size ? states : 1) || (step.shift_has_fresh && step.fresh > 1)) return false;
-    }
-    return states > 1 && states <= 512;
-}
-
 // What has been met on the way along a program.
 struct ChainRows::Met {
     struct Mixed {
         std::size_t operator()(const std::vector<std::int32_t> &counts) const { return mixed(counts); }
     };
-    const double *scores = nullptr;                                              // of the last table of neighbours,
-    std::size_t number = 0;                                                      // and which it is
-    std::unordered_map<const double *, std::size_t> tables{};                    // the same for all of them
     std::unordered_map<std::vector<std::int32_t>, std::int32_t, Mixed> kinds{};  // by their counts
     std::vector<std::int32_t> shared{};  // kinds of counts that several steps share
     std::vector<std::int32_t> row{};
     std::vector<Index> keys{};  // of its states
+    std::int32_t none = -1;     // the kind that counts nothing
 };
 
 // One way along the program, which is longer than what is made of it.
-void ChainRows::load(const LocalTables &tables) {
+void ChainRows::load(const LocalTables &tables, const ChainTables &chain) {
     const auto &steps = tables.skeleton().steps;
-    begin(static_cast<Index>(steps.size()) - 1, steps[1].gone.count, tables.statistics());
+    begin(static_cast<Index>(steps.size()) - 1, chain.states, tables.statistics());
+    std::fill(first.begin() + steps[1].gone.count, first.begin() + states, kNegativeInfinity);
     constant = tables.constant();
     constant_counts = tables.constant_counts();
     range = tables.range();
-    forward_.clear();
-    backward_.clear();
-    back_links.resize(length);
+    copy_links(tables, chain);
+    if (chain.linked) copy_counts(tables, chain);
     Met met;
     met.shared.assign(tables.shared(), -1);
     met.row.assign(statistics * width, 0);
@@ -97,44 +80,68 @@ void ChainRows::load(const LocalTables &tables) {
         const Index there = local.late ? step.fresh : 0;
         std::copy_n(local.late, there, late + t * width);
         std::fill_n(late + t * width + there, states - there, 0.0);
-        copy_links(t, step, local.scores, met);
         kind[t] = kind_of(step, local, met);
         add_share(shares[t / kStretch], local);
     }
 }
 
 // Tables that several positions share are copied once.
-void ChainRows::copy_links(Index t, const Step &step, const double *scores, Met &met) {
-    const bool last = t + 1 == length;
-    if (scores != met.scores || last) {
-        const auto [at, fresh] = met.tables.try_emplace(scores, forward_.size());
-        met.scores = scores;
-        met.number = at->second;
-        if (fresh || last) {
-            met.number = add_table(scores, step.fresh, step.gone.score, step.fresh_score);
-        }
+void ChainRows::copy_links(const LocalTables &tables, const ChainTables &chain) {
+    forward_.clear();
+    backward_.clear();
+    counts_.clear();
+    for (const auto &table : chain.distinct) {
+        const Step &step = tables.skeleton().steps[table.step];
+        add_table(table.scores, table.before, table.after, step.gone.score, step.fresh_score);
+        if (chain.linked) backward_.clear();
     }
-    links[t] = forward_[met.number].data();
-    back_links[t] = backward_[met.number].data();
+    back_links.resize(chain.linked ? 0 : length);
+    for (Index t = 0; t < length; t++) {
+        links[t] = forward_[chain.number[t]].data();
+        if (!chain.linked) back_links[t] = backward_[chain.number[t]].data();
+    }
 }
 
-std::size_t ChainRows::add_table(const double *scores, Index fresh, Index stride, Index fresh_stride) {
+void ChainRows::add_table(const double *scores, Index before, Index after, Index stride, Index fresh_stride) {
     auto &there = forward_.emplace_back(states * width, kNegativeInfinity);
-    auto &back = backward_.emplace_back(fresh * width, kNegativeInfinity);
-    for (Index s = 0; s < states; s++)
-        for (Index next = 0; next < fresh; next++)
+    auto &back = backward_.emplace_back(after * width, kNegativeInfinity);
+    for (Index s = 0; s < before; s++)
+        for (Index next = 0; next < after; next++)
             there[s * width + next] = back[next * width + s] = scores[s * stride + next * fresh_stride];
-    return forward_.size() - 1;
+}
+
+// Each table of neighbours has one of counts, which several share.
+void ChainRows::copy_counts(const LocalTables &tables, const ChainTables &chain) {
+    std::unordered_map<ChainTables::Table, const double *, ChainTables::Mixed> known;
+    for (std::size_t k = 0; k + 1 < chain.distinct.size(); k++) {
+        const auto &table = chain.distinct[k];
+        const Step &step = tables.skeleton().steps[table.step];
+        const auto [at, fresh] = known.try_emplace({nullptr, table.counts, table.before, table.after, 0}, nullptr);
+        if (fresh) {
+            auto &counts = counts_.emplace_back(statistics * states * width, 0.0);
+            for (Index p = 0; table.counts && p < statistics; p++)
+                for (Index s = 0; s < table.before; s++)
+                    for (Index next = 0; next < table.after; next++)
+                        counts[(p * states + s) * width + next] =
+                            table.counts[p * step.shift_size + s * step.gone.shift + next];
+            at->second = counts.data();
+        }
+        link_kinds.push_back({forward_[k].data(), at->second});
+    }
+    link_kind.assign(chain.number.begin(), chain.number.end() - 1);
 }
 
 std::int32_t ChainRows::kind_of(const Step &step, const LocalStep &local, Met &met) {
-    const bool usual = local.shared >= 0 && step.shift_size == states && step.gone.shift == 1;
+    const bool none = !local.counts || (step.shift_has_fresh && step.fresh > 1), usual = !none && local.shared >= 0;
+    if (none && met.none >= 0) return met.none;
     if (usual && met.shared[local.shared] >= 0) return met.shared[local.shared];
-    for (Index p = 0; p < statistics; p++)
-        for (Index s = 0; s < states; s++)
-            met.row[p * width + s] = local.counts ? local.counts[p * step.shift_size + s * step.gone.shift] : 0;
+    std::fill(met.row.begin(), met.row.end(), 0);
+    for (Index p = 0; p < statistics && !none; p++)
+        for (Index s = 0; s < step.gone.count; s++)
+            met.row[p * width + s] = local.counts[p * step.shift_size + s * step.gone.shift];
     const auto [at, fresh] = met.kinds.try_emplace(met.row, static_cast<std::int32_t>(met.kinds.size()));
-    if (usual) met.shared[local.shared] = at->second;
+    if (none) met.none = at->second;
+    if (usual && step.gone.shift == 1 && step.shift_size == step.gone.count) met.shared[local.shared] = at->second;
     if (fresh) {
         met.keys.resize(width);
         pack(met.row.data(), statistics, width, met.keys.data());

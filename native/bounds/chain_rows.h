@@ -1,9 +1,10 @@
-// A chain whose variables all have the same number of states, in rows, as read by passes and bands.
+// A chain in rows of one size, as read by passes and bands.
 #pragma once
 
 #include <deque>
 #include <optional>
 
+#include "bounds/chain_tables.h"
 #include "bounds/plain_chain.h"
 #include "kernels/chain_pass.h"
 #include "tables/run.h"
@@ -69,9 +70,8 @@ struct ChainRows {
     bool neighbours_count() const { return !link_kinds.empty(); }
     Index kinds() const { return static_cast<Index>(kind_keys.size()) / width; }
 
-    // Whether a program is that of such a chain.
-    static bool is_chain(const LocalTables &tables);
-    void load(const LocalTables &tables);
+    // From a program. States that a position does not have are never reached.
+    void load(const LocalTables &tables, const ChainTables &chain);
     // The same from the tables of a model; none where there are more kinds of counts than there may be, or larger ones.
     std::optional<Facts> load(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
     // The counts alone, and the range of tallies; false where there is none.
@@ -81,8 +81,9 @@ struct ChainRows {
 
   private:
     struct Met;
-    void copy_links(Index t, const Step &step, const double *scores, Met &met);
-    std::size_t add_table(const double *scores, Index fresh, Index stride, Index fresh_stride);
+    void copy_links(const LocalTables &tables, const ChainTables &chain);
+    void copy_counts(const LocalTables &tables, const ChainTables &chain);
+    void add_table(const double *scores, Index before, Index after, Index stride, Index fresh_stride);
     void take_scores(const PlainChain &chain, const ChainKernels &kernels, Facts &facts);
     bool take_counts(const PlainChain &chain, const ChainKernels &kernels, double most_kinds);
     bool measure_kinds();
@@ -91,6 +92,7 @@ struct ChainRows {
 
     Arena memory_;
     std::deque<LinedUp> forward_, backward_;  // tables of a program
+    std::deque<LinedUp> counts_;              // those of its counts, where neighbours count
     std::vector<std::int64_t> kind_rows_;     // of a model: for each kind and statistic, as it lies there
 };
 

@@ -1,5 +1,7 @@
 #include "bounds/local_tables.h"
 
+#include <unordered_set>
+
 #include "plan/layout.h"
 
 namespace tallytree::bounds {
@@ -7,6 +9,7 @@ namespace tallytree::bounds {
 namespace {
 
 constexpr Index kLargest = Index{1} << 30;  // of a count
+constexpr std::size_t kMostMet = 4096;      // kinds of counts that steps share, by where their tables lie
 
 bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
     return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
@@ -14,6 +17,14 @@ bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
 
 // The factor of a step that is not the late one, if it is the first or the second.
 Index main_factor(const Step &step) { return step.late == 0 ? 1 : 0; }
+
+// Where the tables of a step's counts lie, in one number.
+std::uint64_t place_of(std::span<const FactorRef> refs, std::span<const TableBlock<std::int64_t>> counts) {
+    std::uint64_t sum = refs.size();
+    for (const FactorRef ref : refs)
+        sum = (sum ^ reinterpret_cast<std::uintptr_t>(counts[ref.block].row(ref.row)) >> 3) * 0x9E3779B97F4A7C15u;
+    return sum;
+}
 
 // Whether the scores of a step are those of one factor, so that no table of sums is made.
 bool lies_there(const Skeleton &skeleton, Index t) {
@@ -50,20 +61,19 @@ void LocalTables::fill() {
     facts_.constant_counts = facts_.range.low = facts_.range.high = Tally(statistics());
     further_.assign(size * facts_.range.low.more(), 0);
     main_ = late_ = {};
-    changes_ = shared_ = unshared_ = 0;
+    shared_ = unshared_ = 0;
     shifts_.clear();
     shift_rows_.clear();
+    met_.clear();
     shift_places_.clear();
     keyed_ = true;
     fits_ = !skeleton_->chart;
     if (!fits_) return;
     shift_places_.reserve(size);
     for (Index t = 0; t < size; t++) {
-        if (skeleton_->steps[t].verb == Verb::Eliminate) {
-            add_scores(t, steps_[t]);
-            add_counts(t, steps_[t]);
-        }
-        changes_ += t > 0 && steps_[t].scores != steps_[t - 1].scores;
+        if (skeleton_->steps[t].verb != Verb::Eliminate) continue;
+        add_scores(t, steps_[t]);
+        add_counts(t, steps_[t]);
     }
     for (const auto &[t, place] : shift_places_) steps_[t].counts = shifts_.data() + place;
     add_constants();
@@ -114,13 +124,16 @@ double LocalTables::kept() const {
                                shifts_.capacity() * sizeof(std::int32_t));
 }
 
-double LocalTables::bytes(const Skeleton &skeleton) {
+double LocalTables::bytes(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts) {
     double sum = static_cast<double>(skeleton.bytes) + static_cast<double>(sizeof(LocalTables));
+    std::unordered_set<std::uint64_t> met;
     for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
         const Step &step = skeleton.steps[t];
         const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
-        sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index) +
-               4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
+        sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index);
+        if (counts.empty() || met.size() >= kMostMet ||
+            met.insert(place_of(skeleton.shift_refs[static_cast<Index>(t)], counts)).second)
+            sum += 4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
         if (!lies_there(skeleton, static_cast<Index>(t))) sum += 8.0 * static_cast<double>(step.score_size);
     }
     return sum;
@@ -183,7 +196,7 @@ void LocalTables::add_kind(LocalStep &local, const KindCounts &counts, Index var
 void LocalTables::add_counts(Index t, LocalStep &local) {
     const Step &step = skeleton_->steps[t];
     const auto refs = skeleton_->shift_refs[t];
-    if (refs.empty()) return;
+    if (refs.empty() || repeat_counts(t, local)) return;
     local.apart = static_cast<std::int32_t>(step.shift_size);
     fits_ &= local.apart == step.shift_size;
     const auto place = static_cast<Index>(shifts_.size());
@@ -208,6 +221,43 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
         reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     }
     shift_places_.emplace_back(t, place_counts(place, local));
+}
+
+// Takes the counts of an earlier step, if those of this one come from the same tables.
+bool LocalTables::repeat_counts(Index t, LocalStep &local) {
+    const std::uint64_t key = place_of(skeleton_->shift_refs[t], counts_);
+    const auto at = met_.find(key);
+    if (at == met_.end()) {
+        if (met_.size() < kMostMet) met_.emplace(key, shift_places_.size());
+        return false;
+    }
+    const auto [other, place] = shift_places_[at->second];
+    if (!same_counts(t, other)) return false;
+    const LocalStep &known = steps_[other];
+    local.apart = known.apart;
+    local.shared = known.shared;
+    local.reach = known.reach;
+    const Index more = facts_.range.low.more();
+    std::copy_n(further_.begin() + other * more, more, further_.begin() + t * more);
+    shift_places_.emplace_back(t, place);
+    return true;
+}
+
+bool LocalTables::same_counts(Index t, Index other) const {
+    const auto refs = skeleton_->shift_refs[t], known = skeleton_->shift_refs[other];
+    if (skeleton_->steps[t].shift_size != skeleton_->steps[other].shift_size || refs.size() != known.size())
+        return false;
+    for (std::size_t i = 0; i < refs.size(); i++) {
+        const auto &block = counts_[refs[i].block], &before = counts_[known[i].block];
+        const auto loops = skeleton_->shift_loops[skeleton_->shift_refs.begin[t] + static_cast<Index>(i)];
+        const auto walked = skeleton_->shift_loops[skeleton_->shift_refs.begin[other] + static_cast<Index>(i)];
+        if (block.row(refs[i].row) != before.row(known[i].row) || loops.size() != walked.size() ||
+            skeleton_->statistic_of[refs[i].block] != skeleton_->statistic_of[known[i].block])
+            return false;
+        for (std::size_t k = 0; k < loops.size(); k++)
+            if (loops[k].count != walked[k].count || loops[k].stride != walked[k].stride) return false;
+    }
+    return true;
 }
 
 // Where the counts that were added last are to be found: steps with equal counts share them, as a rule.

@@ -72,8 +72,8 @@ class LocalTables : public Subject {
     double kept() const;
 
     static Ends ends(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts);
-    // What it and the program take, at most.
-    static double bytes(const Skeleton &skeleton);
+    // What it and the program take, at most; with the tables of counts, those that steps share are counted once.
+    static double bytes(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts = {});
     // How many sums of local scores and messages a pass over a program makes.
     static double operations(const Skeleton &skeleton);
     static double operations(const Skeleton &skeleton, Index step);
@@ -92,8 +92,6 @@ class LocalTables : public Subject {
     Index variables() const override { return length(); }
     Index choices() const override { return static_cast<Index>(skeleton_->steps.size()); }
     double small_budget(double span) const override;
-    // How often the local scores are other ones than those of the step before.
-    Index changes() const { return changes_; }
     // How many rows of counts steps share, or could.
     Index shared() const { return shared_; }
     // How many rows of counts there are, shared or not.
@@ -114,6 +112,8 @@ class LocalTables : public Subject {
     void fill();
     void add_scores(Index t, LocalStep &local);
     void add_counts(Index t, LocalStep &local);
+    bool repeat_counts(Index t, LocalStep &local);
+    bool same_counts(Index t, Index other) const;
     Index place_counts(Index place, LocalStep &local);
     void add_kind(LocalStep &local, const KindCounts &counts, Index variable);
     void merge_loops(Index t);
@@ -140,9 +140,10 @@ class LocalTables : public Subject {
         std::int32_t number;
     };
     std::unordered_map<std::uint64_t, SharedRow> shift_rows_;  // by `mixed`
+    std::unordered_map<std::uint64_t, std::size_t> met_;       // the counts of a step, by where their tables lie
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     Facts facts_;
-    Index changes_ = 0, shared_ = 0, unshared_ = 0;
+    Index shared_ = 0, unshared_ = 0;
     std::vector<double> further_;  // for each step: the reach of the statistics behind the first ones
     bool fits_ = true, keyed_ = true;
     Measured main_, late_;  // often one and the same at every step

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 set_once = object.__setattr__
 """Sets the slots of a :class:`Frozen` value in its constructor."""
@@ -156,6 +157,10 @@ class Repeated(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self.distinct.__getitem__, self.numbers.tolist())
 
+    def mapped(self, function: Callable[[T], U]) -> Repeated[U]:
+        """Return the result of a function at each position, which is called once for each object."""
+        return Repeated([function(one) for one in self.distinct], self.numbers)
+
     def values(self, function: Callable[[T], int]) -> NDArray[np.int64]:
         """Return an integer for each position."""
         return np.array([function(one) for one in self.distinct], dtype=np.int64)[self.numbers]
@@ -163,17 +168,34 @@ class Repeated(Sequence[T]):
     @property
     def places(self) -> list[tuple[T, NDArray[np.int64]]]:
         """Each object with its positions, in order of appearance."""
-        order = np.argsort(self.numbers, kind="stable")
-        _, first = np.unique(self.numbers[order], return_index=True)
-        groups = np.split(order, first[1:]) if len(order) else []
+        few = len(self.distinct) <= np.iinfo(np.uint16).max
+        # small integers are sorted in linear time
+        order = np.argsort(self.numbers.astype(np.uint16) if few else self.numbers, kind="stable")
+        sizes = np.bincount(self.numbers, minlength=1)
+        ends = sizes.cumsum()
+        groups = [
+            order[end - size : end] for size, end in zip(sizes.tolist(), ends.tolist(), strict=True) if size
+        ]
         return [(self[int(group[0])], group) for group in sorted(groups, key=lambda group: int(group[0]))]
 
 
 def each(function: Callable[..., T], *sequences: Repeated[Any]) -> Repeated[T]:
     """Call a function once for each combination of objects that occurs at a position."""
-    codes = sequences[0].numbers
+    codes, most = sequences[0].numbers, len(sequences[0].distinct)
     for other in sequences[1:]:  # renumbered, so that codes stay small
-        codes = np.unique(codes, return_inverse=True)[1] * len(other.distinct) + other.numbers
-    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-    found = [function(*(one[place] for one in sequences)) for place in first.tolist()]
-    return Repeated(found, numbers.reshape(-1))
+        first, numbers = _distinct(codes, most)
+        codes, most = numbers * len(other.distinct) + other.numbers, len(first) * len(other.distinct)
+    first, numbers = _distinct(codes, most)
+    columns = [map(one.distinct.__getitem__, one.numbers[first].tolist()) for one in sequences]
+    return Repeated(list(map(function, *columns)), numbers)
+
+
+def _distinct(codes: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each of some codes occurs first, and the number of each one; codes are below `most`."""
+    if most > 16 * len(codes) + 1024:
+        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        return first, numbers.reshape(-1)
+    places = np.full(most, -1, dtype=np.int64)
+    places[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    there = places >= 0
+    return places[there], (there.cumsum() - 1)[codes]

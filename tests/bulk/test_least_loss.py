@@ -12,7 +12,7 @@ import tallytree as tt
 from tallytree.bulk.best_corpus import best_of_corpus
 from tallytree.bulk.chains import Chains, best_of_chains
 from tallytree.bulk.least_loss import expected_losses, least_loss, likely_nodes
-from tallytree.losses.chunks import chunks_of
+from tallytree.losses import chunks_of
 
 pytestmark = pytest.mark.sanitize
 

@@ -1,5 +1,6 @@
 """Chunks, and chunk-level F-measures."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from strategies import generators
 
 import tallytree as tt
-from tallytree.losses.chunks import Chunk, ChunkMatches
-from tallytree.testing import brute_force, check_loss, check_machine
+from tallytree.losses.chunk_kinds import kinds_of
+from tallytree.losses.chunk_matches import ChunkMatches
+from tallytree.testing import brute_force, check_bounds, check_loss, check_machine
+from tallytree.transducers.chunks import Chunk
 
 LABELS = {
     "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
@@ -136,6 +139,94 @@ def test_few_states_are_added():
     assert profile.best().score == pytest.approx(tt.solve(model).score)
 
 
+def factors_in_any_order(model, rng):
+    """The same chain with factors turned round, split in two, or without some factors of one variable."""
+    factors = []
+    for block in model.blocks:
+        for k, scope in enumerate(block.scopes.tolist()):
+            table = block.tables[k if len(block.tables) > 1 else 0]
+            if len(scope) == 1 and rng.random() < 0.3:
+                continue
+            if rng.random() < 0.3:
+                share = np.where(rng.random(table.shape) < 0.5, np.nan_to_num(table, neginf=0.0), 0.0)
+                factors.append((scope, share))
+                table = table - share
+            factors.append((scope[::-1], table.T) if rng.random() < 0.3 else (scope, table))
+    return tt.Model(model.cardinalities, factors, states=model.states)
+
+
+@given(problems(), generators(), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_kinds_of_positions_count_what_the_machine_counts(problem, rng, other):
+    """States assembled from kinds have the same profile as those of the machine, moved along the chain."""
+    scheme, model, truth = problem
+    if other:
+        model = factors_in_any_order(model, rng)
+    if rng.random() < 0.3:
+        model = model.restricted(fixed={0: truth[0]})
+    loss = tt.losses.ChunkFBeta(truth, scheme=scheme)
+    machine = ChunkMatches(tuple(tt.losses.chunks_of(truth, scheme)), scheme, "O")
+    by_kinds, by_machine = loss.reduce(model), tt.transduce(model, machine)
+    ours = tt.profile(by_kinds, by_kinds.statistics)
+    theirs = tt.profile(by_machine, by_machine.statistics)
+    np.testing.assert_array_equal(ours.tallies, theirs.tallies)
+    np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+@pytest.mark.parametrize("scheme", list(LABELS))
+def test_long_documents_are_certified(scheme, scaling):
+    rng = np.random.default_rng(3)
+    labels = LABELS[scheme]
+    unary, truth = rng.normal(size=(400, len(labels))), rng.integers(len(labels), size=400)
+    unary[np.arange(400), truth] += 1.0
+    model = tt.Model.chain(unary, rng.normal(size=(len(labels),) * 2), states=labels)
+    loss = tt.losses.ChunkFBeta([labels[one] for one in truth], scheme=scheme)
+    found = tt.loss_augmented(model, loss, scaling, margin=30.0)
+    assert found.certificate.optimal and "plain pass" in found.explain()
+    assert found.loss == pytest.approx(loss(found.labels.tolist()), abs=1e-12)
+    check_bounds(found)
+
+
+def test_labels_that_mean_the_same_are_left_to_the_machine():
+    labels = ["O", "I-z", "z"]
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(4, 3)), rng.normal(size=(3, 3)), states=labels)
+    assert kinds_of(tuple(labels), "IO", "O") is None
+    check_loss(tt.losses.ChunkFBeta(["I-z", "z", "O", "z"], scheme="IO"), model)
+
+
+def test_tables_are_made_for_types_that_occur():
+    """With 100 types there are 20,000 pairs of kinds."""
+    labels = ["O", *(f"{tag}-{kind}" for kind in range(100) for tag in "BI")]
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.normal(size=(6, 201)), rng.normal(size=(201, 201)), states=labels)
+    truth = ["B-7", "I-7", "O", "B-99", "B-7", "O"]
+    reduction = tt.losses.ChunkFBeta(truth).reduce(model)
+    assert reduction.model.cardinalities.tolist() == [201, 202, 201, 202, 202, 201]
+    assert kinds_of(tuple(labels), "BIO", "O")._link.cache_info().currsize == 5
+
+
+@given(problems(), generators())
+@settings(max_examples=30, deadline=None)
+def test_hits_are_counted_by_definition(problem, rng):
+    scheme, model, truth = problem
+    y = rng.integers(len(LABELS[scheme]), size=len(model))
+    losses = (
+        tt.losses.ChunkFBeta(truth, scheme=scheme),
+        tt.losses.FBeta(truth, background="O"),
+        tt.losses.FBeta(truth),
+    )
+    for loss in losses:
+        bound = loss.on(model)
+        nodes = bound.nodes(y)
+        right = sum(node in bound.gold for node in nodes)
+        assert bound.hits(y) == (right, len(nodes) - right)
+        names = [LABELS[scheme][one] for one in y]
+        assert loss.hits(names) == bound.hits(y)
+        assert bound.size == bound.gold.total() == loss.size
+
+
 def test_what_is_wrong_is_said():
     with pytest.raises(tt.ModelError, match="scheme must be 'BIO', 'BIOES' or 'IO', got 'BILOU'"):
         tt.losses.ChunkFBeta(["O"], scheme="BILOU")
@@ -147,21 +238,31 @@ def test_what_is_wrong_is_said():
     assert loss.linear() is None and loss.size == 1
 
 
+CORPORA = {
+    "alike": (LABELS["BIO"][:3], LABELS["BIO"][:3]),
+    "different labels": (LABELS["BIO"][:3], ["O", "I-y", "B-x", "I-x"]),
+    "labels that mean the same": (["O", "z", "I-z"], ["O", "z", "I-z"]),
+}
+
+
+@pytest.mark.parametrize("names", list(CORPORA))
 @given(generators())
 @settings(max_examples=10, deadline=None)
-def test_chunks_of_a_corpus(rng):
+def test_chunks_of_a_corpus(names, rng):
     """Counted over two sentences at once, against all pairs of labellings."""
+    scheme = "IO" if "z" in CORPORA[names][0] else "BIO"
+    chunks_of, recipe = partial(tt.losses.chunks_of, scheme=scheme), tt.losses.ChunkFBeta(scheme=scheme)
     models = [
-        tt.Model.chain(rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), states=LABELS["BIO"][:3])
-        for _ in "ab"
+        tt.Model.chain(rng.normal(size=(3, n)), rng.normal(size=(n, n)), states=labels)
+        for labels, n in ((labels, len(labels)) for labels in CORPORA[names])
     ]
-    truths = [rng.choice(LABELS["BIO"][:3], size=3).tolist() for _ in models]
-    gold = [set(tt.losses.chunks_of(truth)) for truth in truths]
+    truths = [rng.choice(labels, size=3).tolist() for labels in CORPORA[names]]
+    gold = [set(chunks_of(truth)) for truth in truths]
     size = sum(map(len, gold))
     options = []
     for model, truth, right in zip(models, truths, gold, strict=True):
         every = brute_force(model)
-        found = [set(tt.losses.chunks_of(model.labels(y).tolist())) for y in every.labellings]
+        found = [set(chunks_of(model.labels(y).tolist())) for y in every.labellings]
         counts = [(len(one & right), len(one)) for one in found]
         options.append(list(zip(every.scores - model.score(truth), counts, strict=True)))
     for scaling in ("margin", "slack"):
@@ -170,7 +271,7 @@ def test_chunks_of_a_corpus(rng):
             whole = size + n + m
             loss = 1 - 2 * (tp + tq) / whole if whole else 0.0
             best = max(best, loss + a + b if scaling == "margin" else loss * (1 + a + b))
-        found = tt.loss_augmented_corpus(models, truths, tt.losses.ChunkFBeta(), scaling)
+        found = tt.loss_augmented_corpus(models, truths, recipe, scaling)
         assert found.value == pytest.approx(best, abs=1e-9)
 
 

@@ -130,8 +130,10 @@ class BoundedTable(TallyTable[Any]):
     def _check_allowed(self, row: int) -> None:
         """Check the constraint on the tally: unlike for full tables, it was not checked before."""
         constraint, tally = self.query.remaining, self.tallies[row : row + 1].T
+        if constraint is None:
+            return
         columns: dict[Any, Any] = dict(zip(self.statistics, tally, strict=True))
-        if constraint is not None and not np.all(constraint.holds(columns)):
+        if not np.all(constraint.holds(columns)):
             raise CertificateError(
                 f"the certificate failed: a search by bounds returned the tally "
                 f"{self.tallies[row].tolist()}, which does not satisfy '{constraint}'. This is a bug in "

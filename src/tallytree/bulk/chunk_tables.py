@@ -1,28 +1,19 @@
-"""Kinds of positions for chunks, so that whole chunks are counted alike on all chains over a set of labels.
-
-Relative to the truth, a position is outside all chunks, at the start of a chunk of some type, or further
-inside one. For two neighbours, this is all that the machine of :mod:`tallytree.losses.chunks` looks at, so
-its moves between states can be tabulated once. A state is a label, and whether the chunk it is in
-has matched one of the truth so far; most labels never match at a position of a given kind, and have a single
-state.
-"""
+"""Tables for chunks, by the kinds of positions: those of a loss for all truths over a set of labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tallytree.bulk.kind_tables import Integers, KindTables
 from tallytree.bulk.truth_tables import PositionTables, TruthTables
 from tallytree.losses.base import Loss
-from tallytree.losses.chunks import ChunkFBeta, Place, chunks_of, moves_at
-from tallytree.transducers.chunks import Tag, tag_of
-from tallytree.transducers.trellis import Layer
+from tallytree.losses.chunk_kinds import ChunkKinds, kinds_of
+from tallytree.losses.chunks import ChunkFBeta
+from tallytree.transducers.chunks import chunks_of
 
 _KNOWN = 65_536
 """Number of truths whose kinds are cached, at about a hundred bytes each."""
@@ -51,12 +42,11 @@ def _truth_tables(loss: Loss, labels: int, names: tuple[str, ...] | None) -> Tru
 class ChunkTables(TruthTables):
     """The F-measure of whole chunks, for one set of labels."""
 
-    def __init__(self, recipe: ChunkFBeta, names: tuple[str, ...]) -> None:
-        tags = tuple(tag_of(name, recipe.scheme, recipe.background) for name in names)
+    def __init__(self, recipe: ChunkFBeta, names: tuple[str, ...], kinds: ChunkKinds) -> None:
         self.names, self.chunks = names, recipe
-        self._columns = _Columns(tags)
+        self._kinds = kinds
         self._seen = lru_cache(_KNOWN)(self._read)
-        super().__init__(recipe, ("tp", "fp"), self._columns.tables())
+        super().__init__(recipe, ("tp", "fp"), _kind_tables(kinds))
 
     def kinds(self, labels: Integers, lengths: Sequence[int]) -> tuple[Integers, list[int]]:
         """Return the kinds of positions (outside, chunk start, inside), and the numbers of chunks."""
@@ -69,7 +59,7 @@ class ChunkTables(TruthTables):
         """Return the kinds of one truth, and its number of chunks."""
         truth = np.frombuffer(data, dtype=np.int64)
         chunks = chunks_of(self._labels(truth), self.chunks.scheme, self.chunks.background)
-        return self._columns.positions(len(truth), chunks), len(chunks)
+        return self._kinds.positions([(len(truth), chunks)]), len(chunks)
 
     def _labels(self, truth: Integers) -> list[str]:
         return [self.names[label] for label in truth.tolist()]
@@ -83,109 +73,35 @@ class ChunkTables(TruthTables):
         """Return the tables for a set of labels; None for another loss, or if two labels mean the same."""
         if type(loss) is not ChunkFBeta or names is None:
             return None
-        tags = {tag_of(name, loss.scheme, loss.background) for name in names}
-        return cls(loss, names) if len(tags) == len(names) else None
+        kinds = kinds_of(names, loss.scheme, loss.background)
+        return None if kinds is None else cls(loss, names, kinds)
 
 
-class _Columns:
-    """The states at positions of each kind: 0 is outside, then starts and insides of each type.
+def _kind_tables(kinds: ChunkKinds) -> KindTables:
+    """Return the tables of all kinds, with unused states where others have more."""
+    count, width = kinds.count, max(len(kinds.states(kind)) for kind in range(kinds.count))
+    labels = np.full((4 * count, width), -1, dtype=np.int32)
+    given = np.zeros((2, 4 * count, width), dtype=np.int64)
+    for place, kind in product(range(4), range(count)):
+        used = _used(kinds, kind, place)
+        labels[place * count + kind, used] = kinds.states(kind, place) // 2
+        given[:, place * count + kind, used] = kinds.given(kind, place)
+    pairs = np.full((count, count), -1, dtype=np.int32)
+    neighbours = [pair for pair in product(range(count), repeat=2) if kinds.may_follow(*pair)]
+    fits = np.zeros((len(neighbours), width, width), dtype=np.bool_)
+    moved = np.zeros((2, len(neighbours), width, width), dtype=np.int64)
+    for number, pair in enumerate(neighbours):
+        pairs[pair] = number
+        link = kinds.linked(*pair)
+        inner = np.s_[: link.fits.shape[0], : link.fits.shape[1]]
+        fits[number][inner] = link.fits
+        for p, counts in enumerate(link.moved):
+            if counts is not None:
+                moved[p, number] = counts[link.fits].min()  # so that unused states do not widen the range
+                moved[p, number][inner] = counts
+    return KindTables(labels, given, np.tile(pairs, (4, 4)), fits, moved)
 
-    States are numbered as in the layers of the machine: twice the label, plus one for a match.
-    """
 
-    def __init__(self, tags: tuple[Tag, ...]) -> None:
-        self.tags = tags
-        self.types = sorted({tag.type for tag in tags if tag.type is not None})
-        self.count = 1 + 2 * len(self.types)
-        self.start = 2 * len(tags)
-        self.pairs = [pair for pair in product(range(self.count), repeat=2) if self._may_follow(*pair)]
-        self.layers = {pair: self._layer(*pair) for pair in self.pairs}
-        self.first = {kind: self._layer(0, kind) for kind in range(self.count) if not self._inside(kind)}
-        self.states = self._reached()
-        self.width = max(map(len, self.states))
-
-    def _inside(self, kind: int) -> bool:
-        return kind > len(self.types)
-
-    def _type(self, kind: int) -> str | None:
-        return None if kind == 0 else self.types[(kind - 1) % len(self.types)]
-
-    def _may_follow(self, before: int, after: int) -> bool:
-        """Whether two kinds may be neighbours: an inside must follow the same chunk."""
-        return not self._inside(after) or (before > 0 and self._type(before) == self._type(after))
-
-    def _layer(self, before: int, after: int) -> Layer:
-        inside = self._inside(after)
-        begins = None if inside else self._type(after)
-        return moves_at(self.tags, Place(begins, before > 0 and not inside))
-
-    def _reached(self) -> list[Integers]:
-        """Return the states of each kind that are reachable from the start, over any kinds before."""
-        states = [self._opened(kind) for kind in range(self.count)]
-        while True:
-            grown = list(states)
-            for (before, after), layer in self.layers.items():
-                grown[after] = np.union1d(grown[after], layer.moves[states[before]])
-            if [*map(len, grown)] == [*map(len, states)]:
-                return states
-            states = grown
-
-    def _opened(self, kind: int) -> Integers:
-        """Return the states at a first position."""
-        none = np.zeros(0, dtype=np.int64)
-        return np.unique(self.first[kind].moves[self.start]) if kind in self.first else none
-
-    def positions(self, length: int, chunks: list[Any]) -> Integers:
-        """Return the kinds of a truth's positions; the first and the last have separate kinds."""
-        kinds = np.zeros(length, dtype=np.int64)
-        for kind, first, last in chunks:
-            number = 1 + self.types.index(kind)
-            kinds[first] = number
-            kinds[first + 1 : last + 1] = number + len(self.types)
-        kinds[:1] += self.count
-        kinds[-1:] += 2 * self.count
-        return kinds
-
-    def tables(self) -> KindTables:
-        """Return the tables of all kinds: each in the middle, first, last, and alone."""
-        labels, given = self._labels(), self._given()
-        numbers = {pair: number for number, pair in enumerate(self.pairs)}
-        pairs = np.full((self.count, self.count), -1, dtype=np.int32)
-        for pair, number in numbers.items():
-            pairs[pair] = number
-        fits = np.zeros((len(self.pairs), self.width, self.width), dtype=np.bool_)
-        moved = np.zeros((2, len(self.pairs), self.width, self.width), dtype=np.int64)
-        for (before, after), number in numbers.items():
-            fits[number], moved[:, number] = self._moved(before, after)
-        return KindTables(labels, given, np.tile(pairs, (4, 4)), fits, moved)
-
-    def _labels(self) -> NDArray[np.int32]:
-        middle = np.full((self.count, self.width), -1, dtype=np.int32)
-        first = middle.copy()
-        for kind, states in enumerate(self.states):
-            middle[kind, : len(states)] = states // 2
-            opened = np.isin(states, self._opened(kind))
-            first[kind, : len(states)] = np.where(opened, states // 2, -1)
-        return np.concatenate((middle, first, middle, first))
-
-    def _given(self) -> Integers:
-        """Return the counts at the first position, and those of a match that lasts to the end."""
-        first, last = (np.zeros((2, self.count, self.width), dtype=np.int64) for _ in range(2))
-        for kind, states in enumerate(self.states):
-            last[0, kind, : len(states)] = states % 2
-            if kind in self.first:
-                given = self.first[kind].outputs[self.start, states // 2].T
-                opened = np.isin(states, self._opened(kind))
-                first[:, kind, : len(states)] = np.where(opened, given, 0)
-        return np.concatenate((np.zeros_like(first), first, last, first + last), axis=1)
-
-    def _moved(self, before: int, after: int) -> tuple[NDArray[np.bool_], Integers]:
-        """Return which states of two neighbours are compatible, and their counts; 0 if incompatible."""
-        layer, here, there = self.layers[before, after], self.states[before], self.states[after]
-        fits = np.zeros((self.width, self.width), dtype=np.bool_)
-        inner = np.s_[: len(here), : len(there)]
-        fits[inner] = layer.moves[here][:, there // 2] == there
-        outputs = np.zeros((2, self.width, self.width), dtype=np.int64)
-        outputs[:, *inner] = np.moveaxis(layer.outputs[here][:, there // 2], 2, 0)
-        least = [one[fits].min() for one in outputs]
-        return fits, np.where(fits, outputs, np.array(least)[:, np.newaxis, np.newaxis])
+def _used(kinds: ChunkKinds, kind: int, place: int) -> Integers:
+    """Return which states of a kind are used at a place, by their positions among all of its states."""
+    return np.searchsorted(kinds.states(kind), kinds.states(kind, place))

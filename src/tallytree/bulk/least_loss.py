@@ -29,14 +29,8 @@ from tallytree.errors import ModelError
 from tallytree.kernels import native
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
-from tallytree.losses.nodes import (
-    FalsePositives,
-    FBeta,
-    NodeLoss,
-    Precision,
-    Recall,
-    SymmetricDifference,
-)
+from tallytree.losses.node_numbers import FalsePositives, SymmetricDifference
+from tallytree.losses.nodes import FBeta, NodeLoss, Precision, Recall
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.model.inputs import code_in
 from tallytree.planning.budget import thread_count

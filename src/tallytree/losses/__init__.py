@@ -8,18 +8,11 @@ from tallytree.losses.augmented import LossProfile
 from tallytree.losses.base import LabellingLoss, Loss
 from tallytree.losses.bleu import Bleu
 from tallytree.losses.brackets import CrossingBrackets, CrossingBracketsRate
-from tallytree.losses.chunks import ChunkFBeta, chunks_of
+from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.corpus import CorpusSolution
 from tallytree.losses.names import LOSS_NAMES, as_loss
-from tallytree.losses.nodes import (
-    FalsePositives,
-    FBeta,
-    IntersectionOverUnion,
-    NodeLoss,
-    Precision,
-    Recall,
-    SymmetricDifference,
-)
+from tallytree.losses.node_numbers import FalsePositives, SymmetricDifference
+from tallytree.losses.nodes import FBeta, IntersectionOverUnion, NodeLoss, Precision, Recall
 from tallytree.losses.path import MarginPath
 from tallytree.losses.positions import HammingDistance, HammingLoss, LabelCount, ZeroOne
 from tallytree.losses.rouge import RougeL, RougeN
@@ -27,6 +20,7 @@ from tallytree.losses.scaling import objective, scaled
 from tallytree.losses.sequences import SequenceLoss
 from tallytree.losses.solution import AugmentedSolution
 from tallytree.losses.weighted import WeightedHamming
+from tallytree.transducers.chunks import chunks_of
 
 __all__ = [
     "AugmentedSolution",

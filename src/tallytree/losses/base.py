@@ -173,6 +173,8 @@ class LabellingLoss(Loss):
 
 def flat(labelling: Any) -> list[Any]:
     """Return a labelling as a flat list of names or numbers, row by row for grids."""
+    if isinstance(labelling, np.ndarray):
+        labelling = labelling.reshape(-1).tolist()
     if isinstance(labelling, (list, tuple)) and _all_plain(labelling):
         return list(labelling)
     states: list[Any] = np.array(labelling, dtype=object).reshape(-1).tolist()

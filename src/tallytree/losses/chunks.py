@@ -1,70 +1,31 @@
 """The F-measure of whole chunks, as reported by the CoNLL scorer.
 
 A chunk is correct if its type, its first and its last word are. This does not decompose over neighbouring
-labels, but a machine can count it (:mod:`tallytree.transducers`): while it reads the labels it remembers the
-last one, and whether the open chunk has agreed with a chunk of the truth so far.
+labels, but a machine can count it (``chunk_matches.py``), and a chain whose states are those of the machine
+can be assembled from a few kinds of positions (``chunk_kinds.py``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, final
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.losses.base import Line, flat
+from tallytree.losses.chunk_kinds import chunk_kinds
+from tallytree.losses.chunk_matches import ChunkMatches
 from tallytree.losses.nodes import FBeta
 from tallytree.model.model import Model
 from tallytree.reductions.reduction import Reduction
-from tallytree.transducers.chunks import Scheme, Tag, checked_scheme, tag_of
+from tallytree.transducers.chunks import Chunk, Scheme, checked_scheme, chunks_of
 from tallytree.transducers.encodings import transduced
-from tallytree.transducers.machine import Machine, Move, State
-from tallytree.transducers.trellis import Alphabet, Layer, Trellis, trimmed, unrolled
 from tallytree.trees import Tree
-from tallytree.values import Repeated, each
-
-
-class Chunk(NamedTuple):
-    """A chunk: its type, its first position and its last."""
-
-    type: str
-    first: int
-    last: int
-
-
-def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str = "O") -> list[Chunk]:
-    """Return the chunks of a sequence of labels, valid or not, as the CoNLL scorer finds them.
-
-    Examples
-    --------
-    >>> chunks_of(["B-NP", "I-NP", "B-NP", "O", "I-VP"])
-    [Chunk(type='NP', first=0, last=1), Chunk(type='NP', first=2, last=2), Chunk(type='VP', first=4, last=4)]
-    """
-    if isinstance(labels, str):
-        raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
-    try:
-        tags = {label: tag_of(label, scheme, outside) for label in set(labels)}
-    except TypeError:
-        raise ModelError(f"expected a sequence of strings, got {labels!r}") from None
-    starts: list[tuple[str, int]] = []
-    ends: list[int] = []
-    open_ended = False  # whether the last chunk may continue
-    for position, (tag, kind) in enumerate(map(tags.__getitem__, labels)):
-        if kind is None:
-            open_ended = False
-            continue
-        if open_ended and starts[-1][0] == kind and tag in ("I", "E"):
-            ends[-1] = position
-        else:
-            starts.append((kind, position))
-            ends.append(position)
-        open_ended = tag in ("B", "I")
-    return [Chunk(*start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -109,15 +70,47 @@ class ChunkFBeta(FBeta):
         """Return the chunks of a labelling."""
         if isinstance(y, Tree):
             raise ModelError(f"{type(self).__name__} is a loss of labellings, not of trees; use FBeta()")
+        return Counter(self._found(y))
+
+    def _found(self, y: Any) -> list[Chunk]:
+        """Return the chunks of a labelling in order."""
         labels = flat(y if self._model is None else self._model.labels(y))
-        if len(labels) != len(self.right):
-            raise ModelError(f"the truth has {len(self.right)} variables, the labelling has {len(labels)}")
-        return Counter(chunks_of(labels, self.scheme, self.background))
+        size = len(self.right) if self._model is None else len(self._model)
+        if len(labels) != size:
+            raise ModelError(f"the truth has {size} variables, the labelling has {len(labels)}")
+        return chunks_of(labels, self.scheme, self.background)
 
     @cached_property
     def gold(self) -> Counter[Any]:
         """The chunks of the truth."""
-        return self.nodes(self._required())
+        return Counter(self._chunks) if self._plain else self.nodes(self._required())
+
+    @cached_property
+    def size(self) -> int:
+        """|y*|: the number of chunks of the truth."""
+        return len(self._chunks) if self._plain else self.gold.total()
+
+    def hits(self, y: Any) -> tuple[int, int]:
+        """Return the numbers of true and of false positives of a labelling, by definition."""
+        if not self._plain:
+            return super().hits(y)
+        found = self._found(y)
+        right = len(self._known.intersection(found))
+        return right, len(found) - right
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the nodes are the chunks, all different."""
+        return type(self).nodes is ChunkFBeta.nodes
+
+    @cached_property
+    def _chunks(self) -> list[Chunk]:
+        """The chunks of the truth, in order."""
+        return chunks_of(self.right, self.scheme, self.background)
+
+    @cached_property
+    def _known(self) -> frozenset[Chunk]:
+        return frozenset(self._chunks)
 
     @property
     def one_tally(self) -> bool:
@@ -125,136 +118,24 @@ class ChunkFBeta(FBeta):
         return False
 
     def reduce(self, model: Model) -> Reduction:
-        """Count true and false positives with a machine."""
-        truth = flat(model.labels(self._required()))
-        machine = ChunkMatches(
-            tuple(chunks_of(truth, self.scheme, self.background)), self.scheme, self.background
-        )
+        """Count true and false positives; states also say whether a chunk has been correct so far."""
+        bound = self if self._model is not None else self.on(model)
+        kinds = chunk_kinds(model, self.scheme, self.background)
+        if kinds is not None:
+            return kinds.reduction(model, [(len(model), bound._chunks)])
+        machine = ChunkMatches(tuple(bound._chunks), self.scheme, self.background)
         return transduced(Reduction.identity(model), machine)
 
-    def reduce_all(self, model: Model, truths: Sequence[Sequence[Hashable]]) -> Reduction:
-        """Count true and false positives of many sentences that are concatenated in one model.
+    def reduce_all(self, model: Model, losses: Sequence[Any]) -> Reduction | None:
+        """Count on many sentences that are concatenated in one model; None unless all labels are the same.
 
         Chunks do not continue from one sentence to the next.
         """
-        starts = np.cumsum([0, *map(len, truths)]).tolist()
-        gold = tuple(
-            Chunk(chunk.type, at + chunk.first, at + chunk.last)
-            for at, truth in zip(starts, truths, strict=False)
-            for chunk in chunks_of(truth, self.scheme, self.background)
-        )
-        machine = ChunkMatches(gold, self.scheme, self.background, frozenset(starts))
-        return transduced(Reduction.identity(model), machine)
+        kinds = chunk_kinds(model, self.scheme, self.background)
+        if kinds is None:
+            return None
+        return kinds.reduction(model, [(len(loss._model), loss._chunks) for loss in losses])
 
     def linear(self) -> Line | None:
         """Return None: it is not linear."""
         return None
-
-
-class Place(NamedTuple):
-    """What the machine sees at a position.
-
-    The type of the true chunk that starts there, if any, whether one ended just before it, and
-    whether a sentence starts there.
-    """
-
-    begins: str | None
-    ended: bool
-    fresh: bool = False
-
-
-@final
-@dataclass(frozen=True)
-class ChunkMatches(Machine):
-    """Counts the chunks that are in ``gold`` and those that are not.
-
-    An open chunk is *matching* as long as a true chunk of the same type started where it did and
-    has not ended. The state is the last label, and whether there is a matching chunk.
-    """
-
-    gold: tuple[Chunk, ...]
-    scheme: Scheme
-    outside: str
-    sentences: frozenset[int] = frozenset()  # where sentences start, if there are several
-
-    outputs = ("tp", "fp")
-    start = (Tag("O", None), False)
-
-    @cached_property
-    def _begins(self) -> dict[int, str]:
-        return {chunk.first: chunk.type for chunk in self.gold}
-
-    @cached_property
-    def _ended(self) -> frozenset[int]:
-        return frozenset(chunk.last + 1 for chunk in self.gold)
-
-    def at(self, position: int) -> Hashable:
-        """Return which true chunk starts at a position, and whether one ended before it."""
-        return Place(self._begins.get(position), position in self._ended, position in self.sentences)
-
-    def step(self, state: State, label: Hashable, at: Hashable) -> Move | None:
-        """Close a chunk, right or wrong, and open one."""
-        return _moved(state, tag_of(label, self.scheme, self.outside), at)
-
-    def stop(self, state: State) -> tuple[int, ...] | None:
-        """Close a chunk that matches to the end: it is correct."""
-        return (int(_split(state)[1]), 0)
-
-    def trellis(self, alphabets: tuple[Alphabet, ...]) -> Trellis | None:
-        """Return its moves; those at one place are the same for every truth, and cached."""
-        if len(set(alphabets)) != 1:
-            return unrolled(self, alphabets)
-        tags = tuple(tag_of(label, self.scheme, self.outside) for label in alphabets[0])
-        layers = each(lambda position: moves_at(tags, self.at(position)), self._alike(len(alphabets)))
-        accepting = np.ones(2 * len(tags) + 1, dtype=np.bool_)
-        stops = np.zeros((2 * len(tags) + 1, 2), dtype=np.int64)
-        stops[1 : 2 * len(tags) : 2, 0] = 1
-        return trimmed(layers, 2 * len(tags), accepting, stops)
-
-    def _alike(self, length: int) -> Repeated[int]:
-        """Return for each position the first one with the same place."""
-        kinds = {kind: number for number, kind in enumerate(dict.fromkeys(self._begins.values()), start=1)}
-        codes = np.zeros(length, dtype=np.int64)
-        begins = {place: 4 * kinds[kind] for place, kind in self._begins.items() if place < length}
-        codes[list(begins)] = list(begins.values())
-        for places, code in ((self._ended, 2), (self.sentences, 1)):
-            codes[[place for place in places if place < length]] += code
-        _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-        return Repeated(first.tolist(), numbers.reshape(-1))
-
-
-def _split(state: State) -> tuple[Tag, bool]:
-    assert isinstance(state, tuple)
-    return state[0], state[1]
-
-
-def _moved(state: State, tag: Tag, at: Hashable) -> Move:
-    (last, matching), tp, fp = _split(state), 0, 0
-    assert isinstance(at, Place)
-    boundary = at.fresh or last.boundary(tag)
-    if matching and boundary:
-        tp, fp = int(at.ended), int(not at.ended)
-    elif matching and at.ended:
-        fp = 1
-    matching = matching and not boundary and not at.ended
-    if boundary and tag.type is not None:
-        matching = tag.type == at.begins
-        fp += not matching
-    return (tag, matching), (tp, fp)
-
-
-@lru_cache(maxsize=1024)
-def moves_at(tags: tuple[Tag, ...], place: Place) -> Layer:
-    """Return the moves at a place.
-
-    State ``2·a`` comes after label a, ``2·a + 1`` after label a with a match; the last one is the start.
-    """
-    numbers = {tag: number for number, tag in enumerate(tags)}
-    states = [*((tag, matching) for tag in tags for matching in (False, True)), ChunkMatches.start]
-    moves = [[_moved(state, tag, place) for tag in tags] for state in states]
-    after = [[2 * numbers[tag] + matching for (tag, matching), _ in map(_typed, row)] for row in moves]
-    return Layer(np.array(after), np.array([[given for _, given in row] for row in moves]))
-
-
-def _typed(move: Move) -> tuple[tuple[Tag, bool], tuple[int, ...]]:
-    return _split(move[0]), move[1]

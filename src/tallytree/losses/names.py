@@ -12,7 +12,8 @@ from tallytree.errors import ModelError
 from tallytree.losses.base import Loss
 from tallytree.losses.brackets import CrossingBrackets
 from tallytree.losses.chunks import ChunkFBeta
-from tallytree.losses.nodes import FBeta, IntersectionOverUnion, SymmetricDifference
+from tallytree.losses.node_numbers import SymmetricDifference
+from tallytree.losses.nodes import FBeta, IntersectionOverUnion
 from tallytree.losses.positions import HammingDistance, ZeroOne
 
 _MAKERS: dict[str, Callable[..., Loss]] = {

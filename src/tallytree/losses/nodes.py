@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -96,6 +96,21 @@ class NodeLoss(LabellingLoss):
             return len(codes)
         return int(np.count_nonzero(codes != self._model.state_codes(self.background)))
 
+    def hits(self, y: Any) -> tuple[int, int]:
+        """Return the numbers of true and of false positives of a labelling, by definition."""
+        if self._model is None or type(self).nodes is not NodeLoss.nodes or isinstance(self.truth, Tree):
+            nodes = self.nodes(y)
+            right = (nodes & self.gold).total()
+            return right, nodes.total() - right
+        codes = self._model.encode(y)
+        right = codes == self._codes
+        if self.background is not None:
+            node = codes != self._model.state_codes(self.background)
+            tp = int(np.count_nonzero(right & node))
+            return tp, int(np.count_nonzero(node)) - tp
+        tp = int(np.count_nonzero(right))
+        return tp, len(codes) - tp
+
     @property
     def one_tally(self) -> bool:
         """Whether every variable is a node, so that false positives suffice."""
@@ -116,7 +131,16 @@ class NodeLoss(LabellingLoss):
             raise ModelError(
                 "the truth is a tree, but the model is not a grammar; pass a labelling as the truth"
             )
-        truth = self.anchor(model)
+        return self._counting(model, self.anchor(model))
+
+    def reduce_all(self, model: Model, losses: Sequence[Any]) -> Reduction | None:
+        """Count on many models side by side in one, which all have the same states; None if not supported.
+
+        `losses`: the same loss, bound to the truth of each of the models.
+        """
+        return self._counting(model, np.concatenate([loss.anchor(loss._model) for loss in losses]))
+
+    def _counting(self, model: Model, truth: NDArray[np.int64]) -> Reduction:
         made = {"tp": matches, "fp": mismatches}
         return Reduction.identity(
             model, [made[name](model, truth, self.background, name=name) for name in self.counted]
@@ -256,73 +280,6 @@ class Recall(NodeLoss, by_size=True):
         if self.one_tally:
             return super().linear()
         return (1.0, (-1 / self.size,)) if self.size else (0.0, (0.0,))
-
-
-@dataclass(frozen=True)
-class FalsePositives(NodeLoss, by_size=True):
-    """The number of false positives.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> tt.losses.FalsePositives([1, 0, 1], background=0)([1, 1, 0])
-    1.0
-    """
-
-    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return the number of predicted nodes that are wrong."""
-        return float((found - gold).total())
-
-    @property
-    def counted(self) -> tuple[str, ...]:
-        """Only false positives."""
-        return ("fp",)
-
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
-        """Return the false positives."""
-        return fp.astype(np.float64)
-
-    def linear(self) -> Line | None:
-        """Return the identity: the loss is the tally."""
-        return 0.0, (1.0,)
-
-    @property
-    def bounds(self) -> Bounds:
-        """From 0 to the number of variables; infinity if that is unknown."""
-        known = self.bound and not isinstance(self.truth, Tree)
-        return 0.0, float(len(self.right)) if known else np.inf
-
-
-@dataclass(frozen=True)
-class SymmetricDifference(NodeLoss, by_size=True):
-    """The number of nodes in exactly one of the two: ``FP + |y*| - TP``.
-
-    For trees, the counterpart of the Hamming distance: the constituents that are wrong or missing.
-
-    Examples
-    --------
-    >>> import tallytree as tt
-    >>> tt.losses.SymmetricDifference([1, 0, 1], background=0)([1, 1, 0])
-    2.0
-    """
-
-    def compare(self, found: Counter[Any], gold: Counter[Any]) -> float:
-        """Return the number of nodes that are wrong or missing."""
-        return float((found - gold).total() + (gold - found).total())
-
-    def of_counts(self, tp: NDArray[np.int64], fp: NDArray[np.int64], size: int) -> Values:
-        """Return the number of wrong and missing nodes."""
-        return np.asarray(fp + (size - tp), dtype=np.float64)
-
-    def linear(self) -> Line | None:
-        """Return the linear function; if every variable is a node, a mismatch is both wrong and missing."""
-        return (0.0, (2.0,)) if self.one_tally else (float(self.size), (-1.0, 1.0))
-
-    @property
-    def bounds(self) -> Bounds:
-        """From 0 to twice the number of variables; infinity if that is unknown."""
-        known = self.bound and not isinstance(self.truth, Tree)
-        return 0.0, 2.0 * len(self.right) if known else np.inf
 
 
 @dataclass(frozen=True)

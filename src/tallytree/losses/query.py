@@ -184,10 +184,16 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
             raise more from None
 
     @property
+    def truth(self) -> NDArray[np.int64]:
+        """The truth, as one state number per variable."""
+        codes: NDArray[np.int64] = self.model.encode(self._compared)
+        return codes
+
+    @property
     def start(self) -> NDArray[np.int64] | None:
         """The truth, if the model that is solved is the original one."""
         trivial = self.query.reduction is not None and self.query.reduction.trivial
-        return self.model.encode(self._compared) if trivial else None
+        return self.truth if trivial else None
 
     def question(self, scaling: Scaling, margin: float) -> Question:
         """Ask for the optimum at one margin, starting from the truth."""
@@ -202,8 +208,7 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
         """Search for the best sentence; a long search falls back to a table, if possible."""
         if not isinstance(self.loss, SequenceLoss) or self._where is not None or options.strategy == "full":
             return None
-        truth = self.model.encode(self._compared)
-        search = SentenceSearch(self.model, self.loss, truth, self.truth_score, scaling, margin)
+        search = SentenceSearch(self.model, self.loss, self.truth, self.truth_score, scaling, margin)
         only = options.strategy == "bounds" or options.operation_limit is not None  # no machine is compiled
         found = search.run(options, everything=only)
         if not isinstance(found, Unfinished):

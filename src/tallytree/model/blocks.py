@@ -20,7 +20,8 @@ LARGEST_INTEGER = 2**40
 """Entries of statistics stay below this in magnitude."""
 
 
-_SHARED = 16  # scopes per table from which tables are shared
+SHARED = 16
+"""The number of scopes per table from which tables are shared."""
 
 
 @final
@@ -149,7 +150,7 @@ def _blocks(
 ) -> list[Block]:
     """Return a block with one table per scope, or one block per table if there are few tables."""
     used = np.concatenate([places for _, places in tables])
-    if len(tables) * _SHARED > len(used):
+    if len(tables) * SHARED > len(used):
         order = np.argsort(used)
         which = np.repeat(np.arange(len(tables)), [len(places) for _, places in tables])[order]
         every = np.stack([table for table, _ in tables])[which]

@@ -21,7 +21,7 @@ from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restric
 from tallytree.reductions.reading import read_through
 from tallytree.statistics.constraints import Constraint, as_constraint, local_part
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import Frozen, Repeated, each, owned, set_once
+from tallytree.values import Frozen, Repeated, owned, set_once
 
 
 @final
@@ -65,7 +65,7 @@ class Reduction(Frozen):
     model: Model
     statistics: tuple[Statistic, ...]
     sources: NDArray[np.int32] | None
-    emissions: tuple[NDArray[np.int64], ...] | None
+    emissions: Repeated[NDArray[np.int64]] | None
     _origins: dict[Statistic, Statistic]  # maps pulled statistics to the original, for certificates
     _carried: dict[Statistic, Statistic]  # maps the statistics of the previous reduction to this one
 
@@ -119,7 +119,7 @@ class Reduction(Frozen):
         if self.sources is None or self.emissions is None:
             return assignments
         lifted = np.empty((len(assignments), len(self.sources)), dtype=np.int64)
-        for table, places in Repeated.of(self.emissions).places:
+        for table, places in self.emissions.places:
             lifted[:, places] = table[assignments[:, self.sources[places]]]
         return lifted
 
@@ -157,7 +157,9 @@ class Reduction(Frozen):
 
     def origin(self, statistic: Statistic) -> Statistic | None:
         """Return the statistic of the original that was translated to this one, or None."""
-        return statistic if self.trivial else self._origins.get(statistic)
+        if self.trivial:
+            return statistic
+        return self._origins.get(statistic) if self._origins else None  # hashing takes a while
 
     def restricted(self, fixed: Fixed | None = None, allowed: Allowed | None = None) -> Reduction:
         """Restrict some original variables to some states, as :meth:`Model.restricted` does."""
@@ -276,7 +278,7 @@ def restricted_states(
     return made, lambda statistic: known[statistic]
 
 
-def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
+def _shared(emissions: Sequence[ArrayLike]) -> Repeated[NDArray[np.int64]]:
     """Return the tables as owned arrays, with equal ones as the same object."""
     known: dict[bytes, NDArray[np.int64]] = {}
 
@@ -284,11 +286,13 @@ def _shared(emissions: Sequence[ArrayLike]) -> tuple[NDArray[np.int64], ...]:
         table = owned(np.asarray(given), np.int64)
         return known.setdefault(table.tobytes(), table)
 
-    return tuple(each(first, Repeated.of(emissions)))
+    tables = Repeated.of(emissions)
+    same = Repeated.of([first(table) for table in tables.distinct])
+    return Repeated(same.distinct, same.numbers[tables.numbers])
 
 
 def _check(
-    original: Model, model: Model, sources: NDArray[np.int32], emissions: tuple[NDArray[np.int64], ...]
+    original: Model, model: Model, sources: NDArray[np.int32], emissions: Repeated[NDArray[np.int64]]
 ) -> None:
     if len(sources) != len(original) or len(emissions) != len(original):
         raise ModelError(
@@ -297,14 +301,13 @@ def _check(
         )
     if len(np.unique(sources)) < len(sources):
         raise ModelError(f"two original variables are read from the same one: sources are {sources.tolist()}")
-    tables = Repeated.of(emissions)
-    wrong = tables.values(lambda t: len(t) if t.ndim == 1 else -1) != model.cardinalities[sources]
-    beyond = tables.values(lambda table: int(table.max(initial=0))) >= original.cardinalities
-    beyond |= tables.values(lambda table: int(table.min(initial=0))) < 0
+    wrong = emissions.values(lambda t: len(t) if t.ndim == 1 else -1) != model.cardinalities[sources]
+    beyond = emissions.values(lambda table: int(table.max(initial=0))) >= original.cardinalities
+    beyond |= emissions.values(lambda table: int(table.min(initial=0))) < 0
     if not (wrong | beyond).any():
         return
     v = int((wrong | beyond).argmax())
-    source, table = int(sources[v]), tables[v]
+    source, table = int(sources[v]), emissions[v]
     if wrong[v]:
         raise ModelError(
             f"variable {v} is read from variable {source}, which has {model.cardinalities[source]} "

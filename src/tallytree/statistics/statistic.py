@@ -66,7 +66,7 @@ class Statistic(Counted):
     flips >= 1
     """
 
-    __slots__ = ("_hash", "_key", "_scale", "blocks", "cap", "cardinalities", "name", "shape")
+    __slots__ = ("_ends", "_hash", "_key", "_scale", "blocks", "cap", "cardinalities", "name", "shape")
 
     entry_limit = LARGEST_INTEGER
 
@@ -75,6 +75,7 @@ class Statistic(Counted):
     cap: int | None
     cardinalities: NDArray[np.int32] | None
     shape: tuple[int, ...] | None
+    _ends: tuple[int, int] | None  # without the cap
     _hash: int | None
     _key: bytes | None
     _scale: int
@@ -147,6 +148,7 @@ class Statistic(Counted):
         set_once(self, "shape", shape)
         set_once(self, "_hash", None)
         set_once(self, "_key", None)
+        set_once(self, "_ends", None)
         set_once(self, "_scale", scale)
 
     @property
@@ -171,12 +173,15 @@ class Statistic(Counted):
     @property
     def extent(self) -> tuple[int, int]:
         """Bounds on the tally: the sums of the smallest and of the largest entries of all scopes."""
-        low, high = ends_of_blocks(self.blocks)
+        low, high = ends = self._ends or ends_of_blocks(self.blocks)
+        set_once(self, "_ends", ends)
         return (low, high) if self.cap is None else (min(low, self.cap), min(high, self.cap))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Statistic) or self is other:
             return super().__eq__(other)
+        if self.cap != other.cap or len(self.blocks) != len(other.blocks):
+            return False
         if hash(self) != hash(other) or self._make != other._make:
             return False
         pairs = [(a.tables, b.tables) for a, b in zip(self.blocks, other.blocks, strict=True)]

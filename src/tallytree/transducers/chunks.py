@@ -7,7 +7,7 @@ scorer, also in invalid sequences: between two labels there is a **boundary** if
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, final
@@ -75,6 +75,48 @@ def _hint(label: Hashable, scheme: Scheme) -> str:
     if scheme == "BIO" and label.startswith(("E-", "S-")):
         return ". This is the BIOES scheme; use scheme='BIOES', or tt.valid_bioes in a constraint"
     return "; the schemes are BIO, BIOES and IO"
+
+
+class Chunk(NamedTuple):
+    """A chunk: its type, its first position and its last."""
+
+    type: str
+    first: int
+    last: int
+
+
+def chunks_of(labels: Sequence[Hashable], scheme: Scheme = "BIO", outside: str = "O") -> list[Chunk]:
+    """Return the chunks of a sequence of labels, valid or not, as the CoNLL scorer finds them.
+
+    Examples
+    --------
+    >>> chunks_of(["B-NP", "I-NP", "B-NP", "O", "I-VP"])
+    [Chunk(type='NP', first=0, last=1), Chunk(type='NP', first=2, last=2), Chunk(type='VP', first=4, last=4)]
+    """
+    if isinstance(labels, str):
+        raise ModelError(f"expected a sequence of labels, got the string {labels!r}; use labels.split()")
+    try:
+        marks = {label: _marks(tag_of(label, scheme, outside)) for label in set(labels)}
+    except TypeError:
+        raise ModelError(f"expected a sequence of strings, got {labels!r}") from None
+    kinds: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    current = None  # the type of the last chunk, if it may continue
+    for position, (kind, continues, stays) in enumerate(map(marks.__getitem__, labels)):
+        if continues and kind == current:
+            ends[-1] = position
+        elif kind is not None:
+            kinds.append(kind)
+            starts.append(position)
+            ends.append(position)
+        current = stays
+    return list(map(Chunk, kinds, starts, ends))
+
+
+def _marks(label: Tag) -> tuple[str | None, bool, str | None]:
+    """Return the type of a label, whether it may continue a chunk, and the type of chunk that may go on."""
+    return label.type, label.tag in ("I", "E"), label.type if label.tag in ("B", "I") else None
 
 
 @final

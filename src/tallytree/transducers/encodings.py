@@ -16,20 +16,20 @@ the outputs are statistics over the scopes of the moves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import BudgetError, InfeasibleError, ModelError
-from tallytree.model.blocks import Block, grouped, stacked
+from tallytree.model.blocks import Block, stacked
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
-from tallytree.reductions.reading import read_through
 from tallytree.reductions.reduction import Reduction
 from tallytree.statistics.statistic import Statistic
 from tallytree.transducers.machine import Machine
+from tallytree.transducers.product import ChainProduct, always, forbidding, most_entries, nonzero
 from tallytree.transducers.trellis import Alphabet, Layer, Trellis
 from tallytree.values import Repeated, counted, each
 
@@ -51,7 +51,7 @@ def transduced(
     labelling of this length, and BudgetError if the tables exceed the memory limit.
     """
     original = reduction.original
-    _check_chain(original)
+    check_chain(original)
     alphabets = alphabets_of(original)
     if alphabets:  # without variables there are no labels to check
         machine.check(frozenset(label for labels in set(alphabets) for label in labels))
@@ -62,14 +62,19 @@ def transduced(
             f"no labelling of {counted(len(original), 'variable')} is accepted by {machine!r}"
         )
     chosen = _chosen(reduction, layers, trellis.final, encoding)
-    limit = default_memory_limit() if memory_limit is None else memory_limit
-    if 8 * chosen.entries > limit:
-        raise BudgetError(
-            f"the moves of {type(machine).__name__}, with up to {max(trellis.states)} states at a position, "
-            f"need tables of {8 * chosen.entries / 2**20:,.0f} MiB, but the limit is {limit / 2**20:,.0f} "
-            "MiB. Use a machine with fewer states, a shorter chain or fewer labels"
-        )
+    check_entries(chosen.entries, type(machine).__name__, max(trellis.states, default=0), memory_limit)
     return chosen.reduction(machine.outputs, trellis.constants)
+
+
+def check_entries(entries: int, machine: str, states: int, memory_limit: float | None = None) -> None:
+    """Raise an error if the tables of a machine exceed the memory limit."""
+    limit = default_memory_limit() if memory_limit is None else memory_limit
+    if 8 * entries > limit:
+        raise BudgetError(
+            f"the moves of {machine}, with up to {states} states at a position, need tables of "
+            f"{8 * entries / 2**20:,.0f} MiB, but the limit is {limit / 2**20:,.0f} MiB. Use a machine with "
+            "fewer states, a shorter chain or fewer labels"
+        )
 
 
 def _chosen(
@@ -97,7 +102,8 @@ def _is_chain(model: Model) -> bool:
     )
 
 
-def _check_chain(model: Model) -> None:
+def check_chain(model: Model) -> None:
+    """Raise an error if a model is not a chain."""
     if not _is_chain(model):
         scopes = (tuple(scope) for block in model.blocks for scope in block.scopes.tolist())
         wrong = next(s for s in scopes if len(s) > 2 or (len(s) == 2 and abs(s[0] - s[1]) != 1))
@@ -113,10 +119,10 @@ def _sources(reduction: Reduction) -> NDArray[np.int32]:
     return reduction.sources
 
 
-def _emissions(reduction: Reduction) -> Sequence[Integers]:
+def _emissions(reduction: Reduction) -> Repeated[Integers]:
     if reduction.emissions is None:
-        numbers = {n: np.arange(n) for n in set(reduction.original.cardinalities.tolist())}
-        return [numbers[n] for n in reduction.original.cardinalities.tolist()]
+        sizes, numbers = np.unique(reduction.original.cardinalities, return_inverse=True)
+        return Repeated([np.arange(n) for n in sizes.tolist()], numbers.reshape(-1))
     return reduction.emissions
 
 
@@ -129,7 +135,7 @@ def _read(trellis: Trellis, reduction: Reduction) -> Repeated[Layer]:
     def read(layer: Layer, emission: Integers) -> Layer:
         return Layer(layer.moves[:, emission], layer.outputs[:, emission])
 
-    return each(read, layers, Repeated.of(_emissions(reduction)))
+    return each(read, layers, _emissions(reduction))
 
 
 def _after(layers: Repeated[Layer], final: int) -> Repeated[int]:
@@ -137,17 +143,6 @@ def _after(layers: Repeated[Layer], final: int) -> Repeated[int]:
     states = layers.values(lambda layer: len(layer.moves))
     distinct, numbers = np.unique(np.append(states[1:], final), return_inverse=True)
     return Repeated(distinct.tolist(), numbers.reshape(-1)[: len(layers)])
-
-
-def _forbidding(allowed: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return np.where(allowed, 0.0, -np.inf)
-
-
-def _given(outputs: Integers, allowed: NDArray[np.bool_] | None = None) -> Integers | None:
-    """Return a table of outputs; None if all are zero. Forbidden moves do not widen its range."""
-    if allowed is not None and not allowed.all():
-        outputs = np.where(allowed, outputs, outputs[allowed].min())
-    return outputs if outputs.any() else None
 
 
 class _Split:
@@ -191,7 +186,10 @@ class _Split:
         sizes = np.concatenate([old.model.cardinalities, self._sizes[0][1:].astype(np.int32)])
         model = Model.from_blocks(sizes, [*old.model.blocks, *stacked(self._structure())])
         kept = [Statistic.from_blocks(s.blocks, s.name, s.cap, model.cardinalities) for s in old.statistics]
-        new = _statistics(self, names, constants, model)
+        new = [
+            Statistic.from_blocks((*self._outputs(p), *always(constant)), name, None, model.cardinalities)
+            for p, (name, constant) in enumerate(zip(names, constants, strict=True))
+        ]
         return Reduction(old.original, model, [*kept, *new], _sources(old), _emissions(old), after=old)
 
     def _scope(self, position: int) -> tuple[int, ...]:
@@ -201,18 +199,18 @@ class _Split:
 
     def _structure(self) -> Iterator[Table]:
         def tied(layer: Layer, after: int) -> NDArray[np.float64]:
-            return _forbidding(layer.moves[..., np.newaxis] == np.arange(after))
+            return forbidding(layer.moves[..., np.newaxis] == np.arange(after))
 
         for i, table in enumerate(each(tied, self.layers[:-1], self._after[:-1])):
             yield (*self._scope(i), self.first + i), table if i else table[0]
         last = len(self.layers) - 1
         if self.layers and (self.layers[last].moves < 0).any():
             moves = self.layers[last].moves if last else self.layers[last].moves[0]
-            yield self._scope(last), _forbidding(moves >= 0)
+            yield self._scope(last), forbidding(moves >= 0)
 
-    def outputs(self, p: int) -> tuple[Block, ...]:
+    def _outputs(self, p: int) -> tuple[Block, ...]:
         """Return the non-zero outputs at each position."""
-        given = each(lambda layer: _given(layer.outputs[..., p], layer.moves >= 0), self.layers)
+        given = each(lambda layer: nonzero(layer.outputs[..., p], layer.moves >= 0), self.layers)
         return stacked(
             (self._scope(i), table if i else table[0]) for i, table in enumerate(given) if table is not None
         )
@@ -237,79 +235,30 @@ class _Pairs:
     @property
     def cost(self) -> int:
         """The approximate number of operations of plain MAP."""
-        return int((self._sizes[:-1] * self._sizes[1:]).sum())
-
-    @cached_property
-    def _sizes(self) -> Integers:
-        return np.append(1, self.columns.values(lambda column: len(column.labels)))
+        sizes = np.append(1, self.columns.values(lambda column: len(column.labels)))
+        return int((sizes[:-1] * sizes[1:]).sum())
 
     @property
     def entries(self) -> int:
         """The number of entries of the tables."""
-        tables = self.columns.values(lambda column: 2 + int((~column.settled).sum()))
-        return int((self._sizes[:-1] * self._sizes[1:] * tables).sum())
+
+        def size(before: _Column, column: _Column) -> tuple[int, int]:
+            pairs = len(before.labels) * len(column.labels)
+            return pairs, pairs * int((~column.settled).sum())
+
+        return most_entries(each(size, self.columns[:-1], self.columns[1:]), self.old.model.blocks)
 
     def reduction(self, names: Sequence[str], constants: Sequence[int]) -> Reduction:
         """Build it."""
-        old = self.old
-        sizes = self._sizes[1:].astype(np.int32)
-        places = np.arange(len(sizes), dtype=np.int32)
-        inner = each(lambda column: column.labels, self.columns)
-        blocks = read_through(old.model.blocks, places, inner)
-        model = Model.from_blocks(sizes, [*blocks, *self._structure()])
-        sizes = model.cardinalities
-        kept = [
-            Statistic.from_blocks(read_through(s.blocks, places, inner), s.name, s.cap, sizes)
-            for s in old.statistics
-        ]
-        new = _statistics(self, names, constants, model)
-        emissions = each(lambda emission, labels: emission[labels], Repeated.of(_emissions(old)), inner)
-        return Reduction(old.original, model, [*kept, *new], places, emissions, after=old)
+        return self._product(len(names)).reduction(self.old, names, constants)
 
-    @cached_property
-    def _before(self) -> Repeated[Integers]:
-        """The states of the pairs before each position."""
-        states = [*(column.states for column in self.columns.distinct), np.zeros(1, dtype=np.int64)]
-        start = len(states) - 1
-        return Repeated(states, np.append(start, self.columns.numbers)[: len(self.columns)])
-
-    @cached_property
-    def _fits(self) -> Repeated[NDArray[np.bool_]]:
-        """For each position, which pairs may follow which."""
-
-        def fits(layer: Layer, before: Integers, column: _Column) -> NDArray[np.bool_]:
-            return np.equal(layer.moves[before[:, np.newaxis], column.labels], column.states)
-
-        return each(fits, self.layers, self._before, self.columns)
-
-    @cached_property
-    def _scopes(self) -> NDArray[np.int32]:
-        """For each position, the one before it and itself."""
-        own = np.arange(len(self.columns), dtype=np.int32)
-        return np.stack([own - 1, own], axis=1)
-
-    def _structure(self) -> tuple[Block, ...]:
-        """Return the factors that forbid pairs to follow others."""
-        return self._blocks(each(lambda fits: None if fits.all() else _forbidding(fits), self._fits), 1)
-
-    def outputs(self, p: int) -> tuple[Block, ...]:
-        """Return the non-zero outputs at each position."""
-
-        def given(
-            layer: Layer, before: Integers, column: _Column, fits: NDArray[np.bool_]
-        ) -> Integers | None:
-            if column.settled[p]:
-                return _given(column.given[:, p])
-            return _given(layer.outputs[before[:, np.newaxis], column.labels, p], fits)
-
-        return self._blocks(each(given, self.layers, self._before, self.columns, self._fits))
-
-    def _blocks(self, tables: Repeated[NDArray[Any] | None], first: int = 0) -> tuple[Block, ...]:
-        """Return the factors with these tables, from a position on; None is none."""
-        none = tables.values(lambda table: table is None).astype(bool)
-        places = np.flatnonzero(~none[first:]) + first
-        there: Repeated[Any] = Repeated(tables.distinct, tables.numbers[places])
-        return grouped(self._scopes[places], there)
+    def _product(self, outputs: int) -> ChainProduct:
+        labels = each(lambda column: column.labels, self.columns)
+        links = self.layers[1:], self.columns[:-1], self.columns[1:]
+        fits = each(_fits, *links)
+        given = [each(partial(_given, p), self.columns) for p in range(outputs)]
+        moved = [each(partial(_moved, p), *links, fits) for p in range(outputs)]
+        return ChainProduct(labels, fits, given, moved)
 
 
 def _column(layer: Layer, after: int) -> _Column:
@@ -323,13 +272,20 @@ def _column(layer: Layer, after: int) -> _Column:
     return _Column(pairs // after, pairs % after, outputs[example[pairs]], settled)
 
 
-def _statistics(
-    encoding: _Split | _Pairs, names: Sequence[str], constants: Sequence[int], model: Model
-) -> list[Statistic]:
-    """Make one statistic for each output."""
-    made = []
-    for p, (name, constant) in enumerate(zip(names, constants, strict=True)):
-        always = stacked([((), np.array(constant))] if constant else [])
-        blocks = (*encoding.outputs(p), *always)
-        made.append(Statistic.from_blocks(blocks, name, None, model.cardinalities))
-    return made
+def _fits(layer: Layer, before: _Column, column: _Column) -> NDArray[np.bool_]:
+    """Return which pairs may follow which."""
+    return np.equal(layer.moves[before.states[:, np.newaxis], column.labels], column.states)
+
+
+def _given(p: int, column: _Column) -> Integers | None:
+    """Return an output if the pair alone determines it."""
+    return nonzero(column.given[:, p]) if column.settled[p] else None
+
+
+def _moved(
+    p: int, layer: Layer, before: _Column, column: _Column, fits: NDArray[np.bool_]
+) -> Integers | None:
+    """Return an output if it takes two neighbours to determine it."""
+    if column.settled[p]:
+        return None
+    return nonzero(layer.outputs[before.states[:, np.newaxis], column.labels, p], fits)

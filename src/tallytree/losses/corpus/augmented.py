@@ -17,7 +17,7 @@ from tallytree.losses.augmented import LossProfile
 from tallytree.losses.corpus.pool import Choice, Pool
 from tallytree.losses.corpus.search import Question as SearchQuestion
 from tallytree.losses.corpus.search import Report, search
-from tallytree.losses.corpus.union import Corpus, Found, machine_bytes
+from tallytree.losses.corpus.union import Corpus, Found, defining, machine_bytes
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.query import GraphLossQuery
 from tallytree.losses.scaling import Scaling, checked_margin, checked_scaling, scaled
@@ -146,7 +146,9 @@ def _joined(
     choice, report = search(pool, question, whole.truths(pool), progress, budget)
     rows = (choice - pool.starts).tolist()
     solutions = tuple(part.released().row(row) for part, row in zip(profiles, rows, strict=True))
-    return Found(solutions, pool.tallies[choice].sum(axis=0), report, None)
+    losses: list[Any] = [part.loss for part in parts]
+    hits = [loss.hits(solution.assignment) for loss, solution in zip(losses, solutions, strict=True)]
+    return Found(solutions, hits, pool.tallies[choice].sum(axis=0), report, None)
 
 
 def _pool(parts: Sequence[LossProfile], budget: Budget) -> Pool:
@@ -228,7 +230,7 @@ class _Whole:
         tally = found.tally
         score = float(sum(solution.score for solution in found.solutions))
         loss = float(self.loss(tally[None])[0])
-        defined = self._recipe.compare(*self._nodes(found.solutions))
+        defined = self._recipe.compare(*self._nodes(found))
         certify_loss(loss, defined, source=f"the tally {tally.tolist()}", thing="all labellings together")
         value = float(scaled(question.scaling, loss, score - question.truth_score, question.margin))
         return CorpusSolution(
@@ -242,10 +244,17 @@ class _Whole:
             found.certificate,
         )
 
-    def _nodes(self, solutions: tuple[AugmentedSolution, ...]) -> tuple[Any, Any]:
-        """Return the nodes of all labellings and of all truths, each with the index of its model."""
-        found, gold = Counter[Any](), Counter[Any]()
-        for k, (loss, solution) in enumerate(zip(self._losses, solutions, strict=True)):
-            found.update({(k, node): n for node, n in loss.nodes(solution.assignment).items()})
-            gold.update({(k, node): n for node, n in loss.gold.items()})
-        return found, gold
+    def _nodes(self, answer: Found) -> tuple[Counter[Any], Counter[Any]]:
+        """Return the nodes of all labellings and of all truths, each with the index of its model.
+
+        If the loss only depends on their numbers, true positives are alike, and so are false ones.
+        """
+        if defining(type(self._recipe), "compare").by_size:
+            tp, fp = np.array(answer.hits).sum(axis=0).tolist()
+            found, gold = Counter(right=tp, wrong=fp), Counter(right=tp, missed=self._whole.size - tp)
+            return +found, +gold  # without zeros
+        every, true = Counter[Any](), Counter[Any]()
+        for k, (loss, solution) in enumerate(zip(self._losses, answer.solutions, strict=True)):
+            every.update({(k, node): n for node, n in loss.nodes(solution.assignment).items()})
+            true.update({(k, node): n for node, n in loss.gold.items()})
+        return every, true

@@ -21,7 +21,6 @@ from tallytree.answers.tallies import tally_type
 from tallytree.bounding import BoundedTable, Question, bounded
 from tallytree.bounding.certificate import BoundsEvidence
 from tallytree.bounding.strategy import known_so_far
-from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.corpus.search import Report
 from tallytree.losses.nodes import NodeLoss
 from tallytree.losses.query import GraphLossQuery
@@ -42,12 +41,17 @@ _TRUTH_BYTES = 24  # of each variable: the truth as an array and a tuple, and wh
 _PROGRAM_BYTES, _PROGRAMS = 6_000, 2.5  # of the programs of a model, besides and in terms of their steps
 
 TOGETHER = "no labellings of all models together have a higher value"
+_CLAIM = Claim(TOGETHER)
 
 
 class Found(NamedTuple):
-    """The labellings of all parts, their total counts, and the proof that they are optimal."""
+    """The labellings of all parts, their total counts, and the proof that they are optimal.
+
+    `hits`: the true and false positives of each part, counted by definition.
+    """
 
     solutions: tuple[AugmentedSolution, ...]
+    hits: list[tuple[int, int]]
     tally: NDArray[np.int64]
     report: Report
     certificate: AnyCertificate | None
@@ -62,7 +66,9 @@ class Corpus:
         self.whole = _whole_loss([part.loss for part in parts])
         what, size = f"one model of the {len(parts):,} models", sum(map(_bytes_beside, parts))
         budget.hold(size, what)
-        self._union, self._query = _document(parts) or _side_by_side(parts)
+        document = _document(parts)
+        self._apart = document is None  # whether each part has a model of its own that is solved
+        self._union, self._query = document or _side_by_side(parts)
         budget.hold(machine_bytes(self._query), what)
 
     def search(self, scaling: Scaling, margin: float, budget: Budget) -> Found | None:
@@ -100,20 +106,20 @@ class Corpus:
         """Return the truths of all parts, if the parts are solved as they are."""
         if self._query.reduction is None or not self._query.reduction.trivial:
             return None
-        starts = [part.start for part in self.parts]
-        known = [start for start in starts if start is not None]
-        return np.concatenate(known) if len(known) == len(starts) else None
+        return np.concatenate([part.truth for part in self.parts])
 
     def _answered(self, table: BoundedTable, question: Question) -> Found:
         values = question.values(table.scores, table.tallies, len(self._query.read))
         best = table.row(int(values.argmax())).claiming(TOGETHER)
-        solutions = tuple(
-            map(partial(_solution, table.evidence), self.parts, self._union.split(best.assignment))
-        )
+        labellings = self._union.split(best.assignment)
+        if self._apart:
+            labellings = [part.reduction.lift(y) for part, y in zip(self.parts, labellings, strict=True)]
+        each = map(partial(_solution, table.evidence), self.parts, labellings)
+        solutions, hits = zip(*each, strict=True)
         counted = prod(most - least + 1 for least, most in (s.extent for s in self._query.read))
         found = table.found
         report = Report(counted, len(found.proven), len(found.passes), len(table), cells=found.cells)
-        return Found(solutions, np.array(best.tally), report, best.certificate)
+        return Found(solutions, list(hits), np.array(best.tally), report, best.certificate)
 
 
 def _side_by_side(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]]:
@@ -125,40 +131,46 @@ def _side_by_side(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statist
 
 
 def _document(parts: Sequence[GraphLossQuery]) -> tuple[Union, Query[Statistic]] | None:
-    """Return one query about all sentences as one document, so that a chunk machine is compiled once."""
+    """Return one query about all chains as one document; None if they have different states."""
     loss, model = parts[0].loss, parts[0].model
-    if not isinstance(loss, ChunkFBeta) or type(loss).reduce is not ChunkFBeta.reduce or model.alike is None:
+    assert isinstance(loss, NodeLoss)
+    kind = type(loss)
+    if defining(kind, "reduce_all") is not defining(kind, "reduce") or model.alike is None:
         return None
     if any(part.model.states != model.states or part.model.alike != model.alike for part in parts):
         return None
     whole = union([part.model for part in parts], states=model.states)
     if not whole.linked:
         return None
-    truths: list[Any] = [part.loss for part in parts]
-    reduction = loss.reduce_all(whole.model, [truth.right for truth in truths])
-    return whole, graph_query(reduction, reduction.statistics)
+    reduction = loss.reduce_all(whole.model, [part.loss for part in parts])
+    return None if reduction is None else (whole, graph_query(reduction, reduction.statistics))
 
 
-def _solution(evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np.int64]) -> AugmentedSolution:
-    """Return the labelling of one part; its counts are computed from its nodes, by definition."""
+def defining(kind: type, name: str) -> Any:
+    """Return the class that a method of a class comes from."""
+    return next(base for base in kind.__mro__ if name in vars(base))
+
+
+def _solution(
+    evidence: BoundsEvidence, part: GraphLossQuery, labels: NDArray[np.int64]
+) -> tuple[AugmentedSolution, tuple[int, int]]:
+    """Return the labelling of one part, and its true and false positives, counted by definition."""
     loss: Any = part.loss
-    nodes, score = loss.nodes(labels), part.model.score(labels)
-    right = (nodes & loss.gold).total()
-    counts = {"tp": right, "fp": nodes.total() - right}
-    tally = tally_type(loss.counted)(*(counts[name] for name in loss.counted))
-    value = float(loss.of_counts(np.array(right), np.array(counts["fp"]), loss.size))
-    together = value + score - part.truth_score
-    proof = Proof(evidence, score, Claim(TOGETHER))
-    return AugmentedSolution(
-        Solution(together, score, tally, labels, part.model, proof), value, part.truth_score
-    )
+    score = part.model.score(labels)
+    tp, fp = loss.hits(labels)
+    tally = tally_type(loss.counted)(*(tp if name == "tp" else fp for name in loss.counted))
+    value = float(loss.of_counts(np.array(tp), np.array(fp), loss.size))
+    proof = Proof(evidence, score, _CLAIM)
+    found = Solution(value + score - part.truth_score, score, tally, labels, part.model, proof)
+    return AugmentedSolution(found, value, part.truth_score), (tp, fp)
 
 
 def _bytes_beside(part: GraphLossQuery) -> int:
     """Return what a part adds to the union: its model, its truth, and counts, which it has itself, too."""
     model, loss = part.model, part.loss
     assert isinstance(loss, NodeLoss)
-    counts = 2 * 8 * len(loss.counted) * int(model.cardinalities.sum())
+    states = int(model.cardinalities.sum()) if model.alike is None else len(model) * model.alike
+    counts = 2 * 8 * len(loss.counted) * states
     return _bytes(model.blocks) + counts + _TRUTH_BYTES * len(model)
 
 
