@@ -84,6 +84,13 @@ def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
     return counted(model, numbers, _prototype(model, numbers, 10 / size), full=size <= 1000)
 
 
+def grid(rows: int, columns: int, states: int, ones: int, coupling: float) -> Problem:
+    """Return a grid whose neighbours tend to agree, with a number of ones."""
+    pairs = coupling * np.eye(states)
+    scores = np.random.default_rng(10).normal(size=(rows, columns, states))
+    return counted(tt.Model.grid(scores, pairs, pairs), {1: ones}, None)
+
+
 def segmentation(positives: int) -> Problem:
     """Return the first segmentation with a number of positives."""
     model = segmentations.read(segmentations.NAMES[0])
@@ -176,6 +183,16 @@ DEGENERATE: dict[str, Callable[[], Problem]] = {
 }
 
 
+GRAPHS: dict[str, Callable[[], Problem]] = {
+    f"one count of {ones}, grid of {rows} by {columns}, N={states}, coupling {coupling}": partial(
+        grid, rows, columns, states, ones, coupling
+    )
+    for rows, columns, states in ((12, 30, 2), (6, 160, 2), (9, 40, 2), (7, 20, 3))
+    for ones in (rows * columns // 20, rows * columns // 8, rows * columns // 2)
+    for coupling in (0.3, 3, 10)
+}
+
+
 def measured(name: str, problem: Problem, budget: float) -> Row:
     """Return the figures of one problem; the answers must agree."""
     contenders: dict[str, Callable[[], object]] = {
@@ -224,12 +241,15 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     show("single answers by bounds", helped)
     worst = [measured(name, make(), budget) for name, make in DEGENERATE.items()]
     show("where bounds do not help (auto / full should be at most 1.5)", worst)
+    some = list(GRAPHS)[::9] if quick else GRAPHS
+    graphs = [measured(name, GRAPHS[name](), budget) for name in some]
+    show("wide graphs (auto / full should be at most 1.5)", graphs)
     grown = growth(quick, budget)
     show("by length", grown)
     batches = bounded_batches.tables(quick)
     for title, rows in batches.items():
         show(f"{title} (microseconds of processor time each)", rows)
-    return {"bounds": helped, "degenerate": worst, "growth": grown, **batches}
+    return {"bounds": helped, "degenerate": worst, "graphs": graphs, "growth": grown, **batches}
 
 
 if __name__ == "__main__":
