@@ -1,27 +1,28 @@
 """Single answers by bounds and by full tables, alternating, including Python; and where bounds do not help.
 
-*native* is the compiled search alone. *pruned* is hand-written C++ for F1 and counts on chains
-(``../shared/limit/pruned``), from arrays to a labelling: to be compared with *native*. Whole tables are
-made where they take no more than some seconds. All times are processor times, on one thread.
+*native* is the compiled search alone. *pruned* is hand-written C++ for F1 and counts (``pruned.py``), from
+arrays to a labelling: to be compared with *native*. Whole tables are made where they take no more than some
+seconds. All times are processor times, on one thread.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 import bounded_batches
 import numpy as np
-from common import LIMIT, Row, interleaved, show, slope
+import pruned
+import segmentation as segmentations
+from common import Row, interleaved, show, slope
 
 import tallytree as tt
 from tallytree.losses.query import loss_query
-from tallytree.running.bounds import ModelSearcher, Search
+from tallytree.running.bounds import ModelSearcher, Search, Wanted
 
 
 class Problem(NamedTuple):
@@ -29,18 +30,8 @@ class Problem(NamedTuple):
 
     ask: Callable[[str], Any]
     native: Callable[[], Any] | None = None
-    pruned: Callable[[Any], Any] | None = None
+    pruned: Callable[[], Any] | None = None
     full: bool = True  # whether a whole table can be made
-
-
-def yardstick() -> Any | None:
-    """Return the C++ of ``limit/pruned``, if it has been built."""
-    folder = LIMIT / "pruned"
-    if not (folder / "libprune.so").is_file():
-        return None
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-    return importlib.import_module("prune")
 
 
 def f_measure(length: int, states: int, scaling: str, margin: float = 1.0, coupling: float = 1.0) -> Problem:
@@ -55,21 +46,32 @@ def f_measure(length: int, states: int, scaling: str, margin: float = 1.0, coupl
     return Problem(
         lambda strategy: tt.loss_augmented(model, loss, scaling, margin=margin, strategy=strategy),
         lambda: ModelSearcher(model, counted)(Search(wanted, starts=(question.start,))),
-        lambda c: c.solve_f1(unary, pairs, truth, scaling, margin),
+        pruned.f_measure(unary, pairs, truth, scaling, margin),
         full=length * states <= 16_000,
     )
 
 
+def counted(
+    model: tt.Model, numbers: Mapping[int, int], prototype: Callable[[], Any] | None, full: bool = True
+) -> Problem:
+    """Return the question for fixed numbers of states."""
+    statistics = [tt.count(model, state=state) for state in numbers]
+    where = reduce(and_, (s == n for s, n in zip(statistics, numbers.values(), strict=True)))
+    box = tuple(numbers.values())
+    return Problem(
+        lambda strategy: tt.solve(model, where=where, strategy=strategy, memory_limit=2.0**32),
+        lambda: ModelSearcher(model, statistics)(Search(Wanted(box, box))),
+        prototype,
+        full,
+    )
+
+
 def one_count(length: int, states: int, coupling: float = 1.0) -> Problem:
-    """Return a chain in which half of what one state would have by chance has it."""
+    """Return a chain of which half has one state."""
     rng = np.random.default_rng(8)
     pairs, unary = coupling * rng.normal(size=(states, states)), rng.normal(size=(length, states))
     model = tt.Model.chain(unary, pairs)
-    where = tt.count(model, state=1) == length // 2
-    return Problem(
-        lambda strategy: tt.solve(model, where=where, strategy=strategy),
-        pruned=lambda c: c.solve_count(unary, pairs, length // 2),
-    )
+    return counted(model, {1: length // 2}, pruned.count(unary, pairs, length // 2))
 
 
 def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
@@ -78,8 +80,25 @@ def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
     parents = np.array([-1, *(int(rng.integers(i)) for i in range(1, size))])
     pairs = coupling * rng.normal(size=(size, states, states))
     model = tt.Model.tree(parents, rng.normal(size=(size, states)), pairs)
-    where = (tt.count(model, state=1) == size // 3) & (tt.count(model, state=2) == size // 4)
-    return Problem(lambda strategy: tt.solve(model, where=where, strategy=strategy), full=size <= 1000)
+    numbers = {1: size // 3, 2: size // 4}
+    return counted(model, numbers, _prototype(model, numbers, 10 / size), full=size <= 1000)
+
+
+def grid(rows: int, columns: int, states: int, ones: int, coupling: float) -> Problem:
+    """Return a grid whose neighbours tend to agree, with a number of ones."""
+    pairs = coupling * np.eye(states)
+    scores = np.random.default_rng(10).normal(size=(rows, columns, states))
+    return counted(tt.Model.grid(scores, pairs, pairs), {1: ones}, None)
+
+
+def segmentation(positives: int) -> Problem:
+    """Return the first segmentation with a number of positives."""
+    model = segmentations.read(segmentations.NAMES[0])
+    return counted(model, {1: positives}, _prototype(model, {1: positives}, 0.32))
+
+
+def _prototype(model: tt.Model, numbers: Mapping[int, int], budget: float) -> Callable[[], Any] | None:
+    return pruned.counts(model, tt.plan(model).order, list(numbers), list(numbers.values()), budget)
 
 
 def written(name: str, length: int, states: int) -> Problem:
@@ -119,18 +138,23 @@ HELPED: dict[str, Callable[[], Problem]] = {
     "F1 slack, chain of 50, N=20": lambda: f_measure(50, 20, "slack"),
     "F1 margin, chain of 400, N=5": lambda: f_measure(400, 5, "margin"),
     "F1 slack, chain of 400, N=5": lambda: f_measure(400, 5, "slack"),
+    "F1 margin, chain of 800, N=20": lambda: f_measure(800, 20, "margin"),
     "F1 slack, chain of 800, N=20": lambda: f_measure(800, 20, "slack"),
     "F1 margin, chain of 100,000, N=2": lambda: f_measure(100_000, 2, "margin"),
+    "F1 slack, chain of 100,000, N=2": lambda: f_measure(100_000, 2, "slack"),
     "F1 margin, chain of 100,000, N=5": lambda: f_measure(100_000, 5, "margin"),
     "F1 slack, chain of 100,000, N=5": lambda: f_measure(100_000, 5, "slack"),
+    "F1 margin, chain of 100,000, N=20": lambda: f_measure(100_000, 20, "margin"),
     "F1 slack, chain of 100,000, N=20": lambda: f_measure(100_000, 20, "slack"),
     "one count, chain of 10,000, N=2": lambda: one_count(10_000, 2),
     "one count, chain of 10,000, N=5": lambda: one_count(10_000, 5),
+    "one count, chain of 10,000, N=20": lambda: one_count(10_000, 20),
     "F1 slack as a function, chain of 400, N=5": lambda: written("F1 slack", 400, 5),
     "F1 slack as a function, chain of 400, N=23": lambda: written("F1 slack", 400, 23),
     "F1 margin as a function, chain of 400, N=5": lambda: written("F1 margin", 400, 5),
     "two counts, tree of 1,000, N=3": lambda: two_counts(1_000),
     "two counts, tree of 10,000, N=3": lambda: two_counts(10_000),
+    "Segmentation_11, 114 positives": lambda: segmentation(114),
 }
 
 DEGENERATE: dict[str, Callable[[], Problem]] = {
@@ -159,6 +183,16 @@ DEGENERATE: dict[str, Callable[[], Problem]] = {
 }
 
 
+GRAPHS: dict[str, Callable[[], Problem]] = {
+    f"one count of {ones}, grid of {rows} by {columns}, N={states}, coupling {coupling}": partial(
+        grid, rows, columns, states, ones, coupling
+    )
+    for rows, columns, states in ((12, 30, 2), (6, 160, 2), (9, 40, 2), (7, 20, 3))
+    for ones in (rows * columns // 20, rows * columns // 8, rows * columns // 2)
+    for coupling in (0.3, 3, 10)
+}
+
+
 def measured(name: str, problem: Problem, budget: float) -> Row:
     """Return the figures of one problem; the answers must agree."""
     contenders: dict[str, Callable[[], object]] = {
@@ -171,9 +205,8 @@ def measured(name: str, problem: Problem, budget: float) -> Row:
         assert np.isclose(*values, rtol=1e-9), (name, values)
     if problem.native is not None:
         contenders["native"] = problem.native
-    c = yardstick()
-    if c is not None and problem.pruned is not None:
-        contenders["pruned"] = lambda: problem.pruned(c)
+    if problem.pruned is not None:
+        contenders["pruned"] = problem.pruned
     best = interleaved(contenders, rounds=5, budget=budget, clock=time.process_time)
     row: Row = {"case": name, **{f"{way} ms": best.get(way, np.nan) * 1e3 for way in _WAYS}}
     return {**row, "auto / full": best["auto"] / best["full"] if problem.full else np.nan}
@@ -202,18 +235,21 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     budget = 0.3 if quick else 2.0
     large = ("100,000", "800", "tree of 10,000")
     few = {name: make for name, make in HELPED.items() if not quick or not any(x in name for x in large)}
-    if yardstick() is None:
-        print(f"(nothing to compare with: build {os.path.relpath(LIMIT / 'pruned')})")
+    if pruned.module("prune", "prune") is None:
+        print(f"(nothing to compare with: build {os.path.relpath(pruned.FOLDER)})")
     helped = [measured(name, make(), budget) for name, make in few.items()]
     show("single answers by bounds", helped)
     worst = [measured(name, make(), budget) for name, make in DEGENERATE.items()]
     show("where bounds do not help (auto / full should be at most 1.5)", worst)
+    some = list(GRAPHS)[::9] if quick else GRAPHS
+    graphs = [measured(name, GRAPHS[name](), budget) for name in some]
+    show("wide graphs (auto / full should be at most 1.5)", graphs)
     grown = growth(quick, budget)
     show("by length", grown)
     batches = bounded_batches.tables(quick)
     for title, rows in batches.items():
         show(f"{title} (microseconds of processor time each)", rows)
-    return {"bounds": helped, "degenerate": worst, "growth": grown, **batches}
+    return {"bounds": helped, "degenerate": worst, "graphs": graphs, "growth": grown, **batches}
 
 
 if __name__ == "__main__":

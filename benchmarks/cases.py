@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import yardstick
+from peer_case import instance
 
 import tallytree as tt
 
@@ -33,11 +33,8 @@ class End:
 
 
 def make(case: str, m: int | None = None) -> End:
-    """Make a case of instances.py; the right-hand side of B5 is what dp.solve fills in."""
-    problem = yardstick("instances").make(case, m)
-    if case == "B5":
-        yardstick("dp").solve(problem)
-    return CASES[case](problem)
+    """Make a case of ``../shared/limit``."""
+    return CASES[case](instance(case, m))
 
 
 def _chain(p: Any) -> Callable[[], tt.Model]:

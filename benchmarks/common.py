@@ -99,15 +99,12 @@ def show(title: str, rows: Sequence[Row], note: str = "") -> None:
 
 
 def paste(title: str, rows: Sequence[Row], note: str = "") -> None:
-    """Print rows as a table of the documentation: three digits are enough there."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    print(f"## {title}")
-    for line in (columns, ["---"] * len(columns), *([_short(row.get(c)) for c in columns] for row in rows)):
-        print(f"| {' | '.join(line)} |")
-    print(f"{note}\n" if note else "", flush=True)
+    """Print rows as a table of the documentation."""
+    print(f"## {title}\n{markdown(rows)}{note}\n", flush=True)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Write a value for the documentation: three digits are enough there."""
     if not isinstance(value, float) or np.isnan(value):
         return _text(value)
     return f"{value:,.0f}" if 100 <= abs(value) < 1e7 else f"{value:.3g}"
@@ -115,8 +112,8 @@ def _short(value: object) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return rows as a table for the documentation."""
-    columns, cells = _cells(rows)
-    lines = [columns, ["---"] * len(columns), *cells]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, ["---"] * len(columns), *([short(row.get(c)) for c in columns] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 

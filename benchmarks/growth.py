@@ -1,4 +1,4 @@
-"""How the times of other solvers grow with the size of a problem, compared with ours.
+"""How the times of other solvers grow with the size of a problem, compared with ours, in CPU time.
 
 Each peer gets the sizes in order, 20 s each, until one takes longer. The exponent is that of a power law
 fitted to the sizes that a solver finished; it is missing if there are fewer than two.
@@ -6,73 +6,71 @@ fitted to the sizes that a solver finished; it is missing if there are fewer tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import cases
 import numpy as np
 import peer_times
 import phases
-from common import Row, interleaved, show, skipped, slope, yardstick
+from common import Row, paste, short, skipped, slope, yardstick
 from peers import NAMES
 
 import tallytree as tt
 
 SIZES: dict[str, tuple[str, tuple[int, ...]]] = {
-    "binary chain, a count fixed": ("B1", (40, 200, 1000, 5000, 50_000)),
-    "chain, N = 5, F1, margin scaling": ("B2", (40, 100, 400, 1000)),
-    "chain, N = 45, Hamming loss, slack scaling": ("B3", (5, 40, 200, 1000)),
-    "random tree, N = 3, two counts fixed": ("B4", (40, 100, 300)),
-    "binary grid 6 x M, a count fixed": ("B5", (10, 40, 160, 640)),
+    "binary chain, a count fixed": ("B1", (40, 200, 1000, 5000, 20_000, 100_000)),
+    "chain, N = 5, F1, margin scaling": ("B2", (40, 100, 400, 1000, 10_000)),
+    "chain, N = 45, Hamming loss, slack scaling": ("B3", (5, 40, 200, 1000, 3000)),
+    "random tree, N = 3, two counts fixed": ("B4", (40, 100, 300, 1000, 3000, 10_000, 100_000)),
+    "binary grid 6 x M, a count fixed": ("B5", (10, 40, 160, 640, 2560)),
 }
 
 
-def question(case: str, m: int) -> Callable[[], object]:
+def question(case: str, end: cases.End) -> Callable[[], tt.Solution]:
     """Return the call that a user would write, from arrays; F1 is a loss of the library."""
-    end = cases.make(case, m)
     if case != "B2":
         return end.run
     positives = end.problem.task[1]
     loss = tt.losses.FBeta(np.where(positives.any(1), positives.argmax(1), 0), background=0)
-    asked = partial(tt.loss_augmented, loss=loss, threads=1)
-    assert np.isclose(asked(end.model()).score, end.run().score)
-    return lambda: asked(end.model())
+    return lambda: tt.loss_augmented(end.model(), loss, threads=1)
 
 
-def ours(case: str, m: int) -> dict[str, float]:
-    """Return the seconds of a call with a new shape, and with a shape seen before."""
-    ask = question(case, m)
+def measured(case: str, m: int, solvers: Sequence[str], limit: float) -> dict[str, peer_times.Outcome]:
+    """Return the seconds of a call with a new shape, of one with a known shape, and of other solvers."""
+    end = cases.make(case, m)
+    ask = question(case, end)
+    optimum = end.problem.objective(np.ravel(ask().assignment))
 
     def cold() -> object:
         phases.forget()
         return ask()
 
-    return interleaved({"cold": cold, "warm": ask}, rounds=20, budget=1.0)
+    peers = {NAMES[who]: partial(peer_times.solve, case, m, who, optimum) for who in solvers}
+    return peer_times.in_turns({"cold": cold, "warm": ask}, peers, rounds=2, budget=0.5, limit=limit)
 
 
-def grown(case: str, sizes: tuple[int, ...], patience: float) -> list[Row]:
+def grown(case: str, sizes: tuple[int, ...], limit: float) -> list[Row]:
     """Return the milliseconds of each solver for each size, and the exponents."""
-    times: dict[str, list[peer_times.Outcome]] = {"cold": [], "warm": []}
+    times: dict[str, dict[int, peer_times.Outcome]] = {"cold": {}, "warm": {}}
+    solvers = list(peer_times.available())
     for m in sizes:
-        for how, seconds in ours(case, m).items():
-            times[how].append(seconds)
-        for solver in peer_times.available():
-            before = times.setdefault(NAMES[solver], [])
-            gave_up = bool(before) and isinstance(before[-1], str)
-            before.append("" if gave_up else peer_times.solve(case, m, solver, patience))
+        found = measured(case, m, solvers, limit)
+        solvers = [who for who in solvers if isinstance(found[NAMES[who]], float)]
+        for who, outcome in found.items():
+            times.setdefault(who, {})[m] = outcome
     rows: list[Row] = [
-        {"M": f"{m:,}", **{who: _shown(found[i]) for who, found in times.items()}}
-        for i, m in enumerate(sizes)
+        {"M": f"{m:,}", **{who: _shown(found.get(m, "")) for who, found in times.items()}} for m in sizes
     ]
-    return [*rows, {"M": "exponent", **{who: _exponent(sizes, found) for who, found in times.items()}}]
+    return [*rows, {"M": "exponent", **{who: _exponent(found) for who, found in times.items()}}]
 
 
 def _shown(outcome: peer_times.Outcome) -> str:
-    return outcome if isinstance(outcome, str) else f"{outcome * 1e3:,.3g}"
+    return outcome if isinstance(outcome, str) else short(outcome * 1e3)
 
 
-def _exponent(sizes: tuple[int, ...], found: list[peer_times.Outcome]) -> str:
-    finished = [(m, t) for m, t in zip(sizes, found, strict=True) if isinstance(t, float)]
+def _exponent(found: Mapping[int, peer_times.Outcome]) -> str:
+    finished = [(m, seconds) for m, seconds in found.items() if isinstance(seconds, float)]
     return f"{slope(*zip(*finished, strict=True)):.2f}" if len(finished) > 1 else ""
 
 
@@ -83,7 +81,7 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
         return data
     for family, (case, sizes) in SIZES.items():
         data[family] = grown(case, sizes[:2] if quick else sizes, 5.0 if quick else 20.0)
-        show(f"{family} (ms)", data[family])
+        paste(f"{family} (ms)", data[family])
     return data
 
 

@@ -1,8 +1,8 @@
-"""Answer a question with a general-purpose solver: ``python peer_questions.py SOLVER QUESTION.json TIMEOUT``.
+"""Answer a question with a general-purpose solver: ``python peer_questions.py SOLVER QUESTION.json LIMIT``.
 
 A question is a pairwise model, linear rows over its indicators, a range for the score, and how many
-labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds, of
-the clock and of the processor, with model building and without imports. The formulations are those of
+labellings are wanted, how far apart. It prints the labellings, whether each is proven, and the seconds of
+CPU time, with model building and without imports. The formulations are those of
 ``../shared/limit/peers.py``; every further labelling is one more row that keeps away from those before it;
 toulbar2 has its own diverse solutions.
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import peer_clock
 
 SCALE = 1000  # scores have three decimals
 Terms = list[tuple[int, int, int]]
@@ -198,7 +199,7 @@ def cpsat(question: dict[str, Any], timeout: float) -> Callable[[Sequence[Sequen
         solver.parameters.max_time_in_seconds = left
         solver.parameters.relative_gap_limit = 0
         solver.parameters.linearization_level = 2
-        solver.parameters.num_workers = 8
+        solver.parameters.num_workers = 1  # more of them take more CPU time
         status = solver.solve(model)
         if status == cp_model.OPTIMAL:
             return [int(np.argmax([solver.value(v) for v in variables])) for variables in x], True
@@ -270,17 +271,18 @@ IMPORTS = {
 }
 
 
-def answer(solver: str, question: dict[str, Any], timeout: float) -> dict[str, Any]:
+def answer(solver: str, question: dict[str, Any], limit: float) -> dict[str, Any]:
     for module in IMPORTS[solver]:
         __import__(module)
-    start, used = time.perf_counter(), time.process_time()
-    if solver == "toulbar2" and question["distance"] > 1:
-        found, proven = toulbar2_diverse(question, timeout)
-    else:
+
+    def work(left: float) -> tuple[list[list[int]], bool]:
+        if solver == "toulbar2" and question["distance"] > 1:
+            return toulbar2_diverse(question, left)
         in_turn = slack if question["slack"] else in_order
-        found, proven = in_turn(solver, question, start + timeout)
-    seconds, cpu = time.perf_counter() - start, time.process_time() - used
-    return {"found": found, "proven": proven, "seconds": seconds, "cpu": cpu}
+        return in_turn(solver, question, time.perf_counter() + left)
+
+    (found, proven), seconds = peer_clock.timed(work, limit)
+    return {"found": found, "proven": proven, "seconds": seconds}
 
 
 def in_order(solver: str, question: dict[str, Any], end: float) -> tuple[list[list[int]], bool]:

@@ -1,4 +1,4 @@
-"""Run other solvers, each in a separate process, alternating with ours.
+"""Run other solvers, each in a separate process, alternating with ours, in CPU time.
 
 ``TALLYTREE_PEERS_PYTHON`` names the interpreter that has ortools, highspy and pytoulbar2 (the ``bench``
 extra), ``TALLYTREE_TORCH_PYTHON`` the one that has torch-struct; by default it is this one.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from common import LIMIT, interleaved
+import peer_clock
+from common import interleaved
 
 PYTHON = os.environ.get("TALLYTREE_PEERS_PYTHON", sys.executable)
 TORCH_PYTHON = os.environ.get("TALLYTREE_TORCH_PYTHON", PYTHON)
@@ -24,7 +26,7 @@ SOLVERS = {"highs": "highspy", "toulbar2": "pytoulbar2", "cpsat": "ortools"}  # 
 HOPELESS = 5.0  # a peer this many times slower than the best one runs once only
 
 Outcome = float | str
-"""Seconds to a proven optimum that is ours, or why there are none."""
+"""Seconds of CPU time to a proven optimum that is ours, or why there are none."""
 
 
 @lru_cache(maxsize=1)
@@ -48,42 +50,47 @@ def _importable(python: str, modules: tuple[str, ...]) -> list[str]:
 # ---------------------------------------------------------------- one answer
 
 
-def solve(case: str, m: int, solver: str, timeout: float) -> Outcome:
-    """Solve a case once as ``../shared/limit/peers.py`` does: model building is counted, imports are not."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "peer.json"
-        command = [PYTHON, str(LIMIT / "peers.py"), "--case", case, "--solver", solver]
-        command += ["--m", str(m), "--repeats", "1", "--timeout", str(timeout), "--json", str(out)]
-        text = _output(command, timeout)
-        return _outcome(out.read_text() if out.is_file() else text, timeout)
+def solve(case: str, m: int, solver: str, optimum: float, limit: float) -> Outcome:
+    """Solve a case once as ``../shared/limit/peers.py`` does."""
+    return _outcome(answer(PYTHON, "peer_case.py", [solver, case, m], limit), optimum, limit)
 
 
-def solve_by_torch(case: str, m: int, timeout: float) -> Outcome:
+def solve_by_torch(case: str, m: int, optimum: float, limit: float) -> Outcome:
     """Solve a case once with torch-struct on the product space."""
-    command = [TORCH_PYTHON, str(Path(__file__).with_name("peer_torch.py")), str(LIMIT), case, str(m)]
-    return _outcome(_output(command, timeout), timeout)
+    return _outcome(answer(TORCH_PYTHON, "peer_torch.py", [case, m], limit), optimum, limit)
 
 
-def _output(command: Sequence[str], timeout: float) -> str:
-    """Return the last line that a program prints, or nothing if it takes too long."""
+def answer(python: str, script: str, arguments: Sequence[object], limit: float) -> dict[str, Any]:
+    """Run a program of this folder that times a solver; return what it prints, or why there is no answer."""
+    command = [python, str(Path(__file__).with_name(script)), *map(str, arguments), str(limit)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout + 60)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=peer_clock.PATIENCE * limit + 60
+        )
     except subprocess.TimeoutExpired:
-        return ""
-    return (done.stdout.strip().splitlines() or [""])[-1]
-
-
-def _outcome(text: str, timeout: float) -> Outcome:
+        return {"error": beyond(limit)}
+    if done.returncode == -signal.SIGXCPU:
+        return {"error": beyond(limit)}
     try:
-        record: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return f"> {timeout:.0f} s"
-    error = str(record.get("error", ""))
-    if error and not error.startswith("killed"):
-        return error.split(":")[0]
-    if error or not record["proven"] or record["total"] > timeout:
-        return f"> {timeout:.0f} s"
-    return float(record["total"]) if record["equal"] else "another optimum"
+        record: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        print(f"({' '.join(command)}: {(done.stderr.strip().splitlines() or ['no answer'])[-1]})")
+        return {"error": "failed"}
+    return record
+
+
+def beyond(limit: float) -> str:
+    """What is shown for a solver that had not finished."""
+    return f"> {limit:.0f} s"
+
+
+def _outcome(record: dict[str, Any], optimum: float, limit: float) -> Outcome:
+    if "error" in record:
+        return str(record["error"]).split(":")[0]
+    if not record["proven"] or record["seconds"] > limit:
+        return beyond(limit)
+    close = abs(record["value"] - optimum) < min(2e-3, 1e-5 * max(1.0, abs(optimum)))
+    return float(record["seconds"]) if close else "another optimum"
 
 
 # ---------------------------------------------------------------- in turns
@@ -95,18 +102,19 @@ def in_turns(
     *,
     rounds: int,
     budget: float,
-    patience: float,
+    limit: float,
 ) -> dict[str, Outcome]:
     """Take turns: ours several times, each peer once, ours again, …; return the best of each."""
-    best: dict[str, Outcome] = dict(interleaved(contenders, rounds=20, budget=budget))
+    ours = partial(interleaved, contenders, rounds=20, budget=budget, clock=time.process_time)
+    best: dict[str, Outcome] = dict(ours())
     found: dict[str, Outcome] = {}
     for _ in range(rounds):
         fastest = min((t for t in found.values() if isinstance(t, float)), default=float("inf"))
         for name, ask in peers.items():
             before = found.get(name, 0.0)
             if isinstance(before, float) and before <= HOPELESS * fastest:
-                found[name] = _better(found.get(name), ask(patience))
-        for name, seconds in interleaved(contenders, rounds=20, budget=budget).items():
+                found[name] = _better(found.get(name), ask(limit))
+        for name, seconds in ours().items():
             best[name] = _better(best[name], seconds)
     return best | found
 

@@ -7,7 +7,6 @@ A peer counts when it proves each labelling optimal and their values are ours.
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from typing import Any
 import by_hand
 import numpy as np
 import peer_times
-from common import ROOT
 
 import tallytree as tt
 
@@ -173,29 +171,20 @@ def f1_slack(size: int, states: int) -> Question:
     )
 
 
-def peer(solver: str, question: Question, timeout: float) -> dict[str, Any]:
+def peer(solver: str, question: Question, limit: float) -> dict[str, Any]:
     """Run a solver once, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "question.json"
         path.write_text(question.as_json(), encoding="ascii")
-        command = [peer_times.PYTHON, str(ROOT / "benchmarks" / "peer_questions.py"), solver, str(path)]
-        try:
-            done = subprocess.run(
-                [*command, str(timeout)], capture_output=True, text=True, timeout=2 * timeout + 30
-            )
-        except subprocess.TimeoutExpired:
-            return {"error": f"no answer in {2 * timeout + 30:.0f} s"}
-    try:
-        record: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"error": (done.stderr.strip().splitlines() or ["no answer"])[-1]}
-    return record
+        return peer_times.answer(peer_times.PYTHON, "peer_questions.py", [solver, path], limit)
 
 
-def outcome_of(record: dict[str, Any], found: Sequence[tt.Solution], timeout: float) -> peer_times.Outcome:
+def outcome_of(record: dict[str, Any], found: Sequence[tt.Solution], limit: float) -> peer_times.Outcome:
     """Seconds to labellings that are proven and as good as ours, or why there are none."""
-    if "error" in record or not record["proven"] or len(record["found"]) != len(found):
-        return f"> {timeout:.0f} s"
+    if "error" in record:
+        return str(record["error"])
+    if not record["proven"] or len(record["found"]) != len(found) or record["seconds"] > limit:
+        return peer_times.beyond(limit)
     scores = [found[0].model.score(y) for y in record["found"]]
     same = np.allclose(scores, [one.score for one in found], rtol=0, atol=1e-3)
     return float(record["seconds"]) if same else "another optimum"
@@ -205,9 +194,9 @@ def asked(question: Question) -> dict[str, Callable[[float], peer_times.Outcome]
     """The solvers that can be asked, by name."""
     found = question.ask()
 
-    def ask(solver: str, timeout: float) -> peer_times.Outcome:
+    def ask(solver: str, limit: float) -> peer_times.Outcome:
         if solver == "toulbar2" and question.between:
             return "-"  # its costs cannot be bounded by a separate row
-        return outcome_of(peer(solver, question, timeout), found, timeout)
+        return outcome_of(peer(solver, question, limit), found, limit)
 
     return {solver: partial(ask, solver) for solver in peer_times.available()}

@@ -5,6 +5,18 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+// Where the slope would be 0, as a share of the way. If one side is nearer by far, a little beyond that: the next pass
+// is then on the other side, and near as well.
+double level(double below, double above) {
+    if (above < 0.25 * below) below /= 2;
+    else if (below < 0.25 * above) above /= 2;
+    return below / (below + above);
+}
+
+}  // namespace
+
 // Whether a price above 0 (side = 1), or below it (side = -1), can be of use. It is not where nothing lies beyond that
 // end of the box: a price of the other side would only add to the budget.
 bool Search::useful(Index p, int side, const Box &box) const {
@@ -46,8 +58,10 @@ void Search::tighten() {
     if (value_ == kNegativeInfinity) separate(box);
 }
 
-// Prices at which the tangents of a pass on either side of the least value meet; none where they are the best.
-std::optional<double> Search::crossing(const Box &box, double precision, double &step) const {
+// Prices between a pass on either side of the least value; none where they are the best. If the last pass has halved
+// the least slope, slopes change evenly, and the next price is where the slope would be 0. Otherwise it is where the
+// tangents meet: that is the least value if it is at a corner, but in the middle if slopes change evenly.
+std::optional<double> Search::crossing(const Box &box, double precision, Bracket &known) const {
     std::optional<Cut> low, high;
     double low_at = kNegativeInfinity, high_at = kInfinity, best = kInfinity;
     for (const Pass &one : passes_) {
@@ -58,25 +72,29 @@ std::optional<double> Search::crossing(const Box &box, double precision, double 
         if (slope < 0 && price >= low_at) low = at, low_at = price;
         if (slope > 0 && price <= high_at) high = at, high_at = price;
     }
+    const double below = low ? -low->slope[0] : kInfinity, above = high ? high->slope[0] : kInfinity;
+    const bool even = std::min(below, above) <= 0.5 * known.nearest;
+    known.nearest = std::min(below, above);
     if (low && high) {
         const double next = (low->value - high->value + high->slope[0] * high_at - low->slope[0] * low_at) /
                             (high->slope[0] - low->slope[0]);
         const double meet = low->value + low->slope[0] * (next - low_at);
         if (best - meet < precision || !(next > low_at && next < high_at)) return {};
-        return next;
+        const double flat = low_at + (high_at - low_at) * level(below, above);
+        return even && flat > low_at && flat < high_at ? flat : next;
     }
     const double from = low ? low_at : high_at;
-    if ((from == 0 && !useful(0, low ? 1 : -1, box)) || step > 1e9 * scale_) return {};
-    double next = low ? from + step : from - step;
+    if ((from == 0 && !useful(0, low ? 1 : -1, box)) || known.step > 1e9 * scale_) return {};
+    double next = low ? from + known.step : from - known.step;
     if (from * next < 0 && !useful(0, low ? 1 : -1, box)) next = 0;
-    step *= 2;
+    known.step *= 2;
     return next;
 }
 
 bool Search::chords(Box &box, const Aim &aim) {
-    double step = scale_;
+    Bracket known{.step = scale_};
     for (int round = 0; round < aim.rounds && may_pass(); round++) {
-        const auto next = crossing(box, aim.precision, step);
+        const auto next = crossing(box, aim.precision, known);
         if (!next || (value_ == kNegativeInfinity && unreachable(box))) break;
         Prices prices;
         prices[0] = *next;

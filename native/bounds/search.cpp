@@ -171,6 +171,7 @@ Search::State Search::first_value(Part &part) {
     const std::size_t at = best_pass(part.box, d);
     if (!spent()) go_back(passes_[at].prices);
     const double least = std::max(std::min(16.0 / span_, 0.1) * scale_, tolerance(passes_[last_]));
+    grown_work_ = 0;
     for (double tried = least; value_ == kNegativeInfinity;) {
         bool within = false;
         const Pass found = passes_[last_];
@@ -187,9 +188,25 @@ Search::State Search::first_value(Part &part) {
             prove(part.box, tried);
             return State::Done;
         }
-        tried *= last_cells_ < 8 * subject_.choices() ? 4 : 2;
+        tried = larger_budget(tried);
     }
     return State::Split;
+}
+
+// The budget of the next band, after one that was too small: two or four times as large, or less if the band would then
+// take more than three times the work and a part of a pass. The logarithm of the work grows about linearly with the
+// root of the budget, as that of the number of ways to make up a number of small ones does.
+double Search::larger_budget(double budget) {
+    const double most = (last_cells_ < 8 * subject_.choices() ? 4 : 2) * budget, work = messages_.work();
+    const double root = std::sqrt(budget), steps = std::log(work / grown_work_);
+    const double slope = steps / (root - std::sqrt(grown_budget_));
+    const bool known = grown_work_ > 0 && steps > 0 && budget > grown_budget_;
+    grown_budget_ = budget;
+    grown_work_ = work;
+    if (!known) return most;
+    const double wanted = std::max(3 * work, 0.25 * subject_.operations() / subject_.cell());
+    const double next = root + std::log(wanted / work) / slope;
+    return std::clamp(next * next, 1.1 * budget, most);
 }
 
 // The band of a budget at a pass: the best that it holds is offered, and what may be as good is kept.

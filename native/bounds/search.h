@@ -90,11 +90,16 @@ class Search {
         int rounds;        // at most
         bool cuts;         // whether the box is cut on the way
     };
+    struct Bracket {         // around the least budget, for one price
+        double step;         // to the next price, until there is one on either side
+        double nearest = 0;  // the least size of a slope
+    };
     enum class State { Done, Split, Spent };
 
     // search.cpp
     State settle(Part &part);
     State first_value(Part &part);
+    double larger_budget(double budget);
     State look(Pass pass, double budget, double most_work, bool &within);
     void prove(const Box &box, double budget);
     void keep_candidates(const Pass &pass);
@@ -125,7 +130,7 @@ class Search {
     void tighten();
     bool useful(Index p, int side, const Box &box) const;
     Cut cut(const Pass &pass, const Box &box) const;
-    std::optional<double> crossing(const Box &box, double precision, double &step) const;
+    std::optional<double> crossing(const Box &box, double precision, Bracket &known) const;
     bool chords(Box &box, const Aim &aim);
     void fill_bundle(const Box &box, const Prices &centre);
     bool bundle(Box &box, const Aim &aim);
@@ -154,13 +159,14 @@ class Search {
     std::size_t last_ = 0;    // the pass whose messages are there
     std::size_t shrunk_ = 0;  // the box at hand has been cut by the passes before this one, for `shrunk_value_`
     double shrunk_value_ = kNegativeInfinity;
-    double span_ = 1;             // how many tallies a statistic can have
-    double bend_ = 1;             // how far the tally moves when a price does
-    double wide_ = 1;             // the largest that may be thought to be
-    double good_ = 0;             // a budget whose band is small
-    double scale_ = 1;            // about how large scores are
-    Index last_cells_ = 0;        // of the last band
-    std::size_t most_kept_ = 64;  // candidates, before they are looked through
+    double span_ = 1;                           // how many tallies a statistic can have
+    double bend_ = 1;                           // how far the tally moves when a price does
+    double wide_ = 1;                           // the largest that may be thought to be
+    double good_ = 0;                           // a budget whose band is small
+    double scale_ = 1;                          // about how large scores are
+    Index last_cells_ = 0;                      // of the last band
+    double grown_budget_ = 0, grown_work_ = 0;  // of the last of bands that grow
+    std::size_t most_kept_ = 64;                // candidates, before they are looked through
     Outcome outcome_;
 };
 

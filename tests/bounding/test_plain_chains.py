@@ -297,3 +297,12 @@ def test_a_process_that_was_forked_searches_on():
         os._exit(0 if ModelSearcher(model, statistics)(Search(wanted)).value == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert ModelSearcher(model, statistics)(Search(wanted)).value == expected
+
+
+def test_prices_of_one_count_are_found_in_few_passes():
+    """The count changes evenly with the price: halving the distance each time would take 13 passes."""
+    rng = np.random.default_rng(3)
+    model = tt.Model.chain(rng.normal(size=(3000, 5)), rng.normal(size=(5, 5)))
+    found = ModelSearcher(model, [tt.count(model, state=1)])(Search(Wanted((1500,), (1500,))))
+    assert found.finished
+    assert len(found.passes) <= 9

@@ -2,7 +2,7 @@
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
 of the table; ``"full"`` never does. ``"auto"`` estimates the cost of the full table. Unless that is
-negligible, it tries bounds first, for at most about a quarter of that cost, and then falls back to the full
+negligible, it tries bounds first, for a quarter to two fifths of that cost, and then falls back to the full
 table; if the table does not fit in memory, the search continues. Questions that a search does not support
 also fall back to the table.
 """

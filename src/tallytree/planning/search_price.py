@@ -27,14 +27,23 @@ MOST_STATISTICS = 3
 SLOWER = 10
 """The number of table operations that take as long as one search operation."""
 
-_SLOWER_WIDE = 2.5  # the same for a width above 1, where plain passes go over long rows, too
-_KEPT_WIDE = 2.5  # and there a window leaves so much more of the table, since small parts keep all tallies
+# With a width above 1, plain passes go over long rows, too, unless a step has few operations; a window leaves
+# more of the table than its share of the tallies, since small parts keep all of theirs; and every row of
+# tallies costs as much as some more tallies, which matters if the window is narrow.
+_SLOWER_WIDE, _STEP_WIDE = 2.5, 500
+_KEPT_WIDE, _MOST_KEPT = 2.0, 0.75
+_ROW_WIDE = 16
 
 WORTH_TRYING = 1e7
 """A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
 
+_WORTH_TRYING_WIDE = 3e7  # the same for a width above 1, where estimates are less exact
+
 SHARE = 1 / 4
 """The fraction of the cost of a table that a search may take before the table is computed."""
+
+_SHARE_WIDE = 0.4  # the same for a width above 1, where bands are small or very large
+_HOPE = 2 / 3  # there, passes are most of a search; often it takes no more than this of what is expected
 
 _CELL = 64  # search operations per cell of a band, including the choices examined for it
 _CELL_BYTES = 80
@@ -58,6 +67,8 @@ class SearchPrice(NamedTuple):
         ``strategy="auto"``.
     slower : float
         The number of table operations that take as long as one operation of a pass.
+    narrow : bool
+        Whether the model has a width of 1.
     """
 
     passes: int
@@ -66,6 +77,7 @@ class SearchPrice(NamedTuple):
     peak_bytes: float
     table_operations: float
     slower: float = SLOWER
+    narrow: bool = True
 
     @property
     def operations(self) -> float:
@@ -73,19 +85,17 @@ class SearchPrice(NamedTuple):
         return self.slower * (self.passes * self.pass_operations + _CELL * self.cells)
 
     @property
-    def narrow(self) -> bool:
-        """Whether the model has a width of 1."""
-        return self.slower == SLOWER
-
-    @property
     def tried(self) -> bool:
         """Whether ``strategy="auto"`` tries bounds first."""
-        return self.table_operations >= WORTH_TRYING and self.operations < self.table_operations
+        if self.narrow:
+            return self.table_operations >= WORTH_TRYING and self.operations < self.table_operations
+        enough = _SHARE_WIDE / _HOPE * self.table_operations
+        return self.table_operations >= _WORTH_TRYING_WIDE and self.operations < enough
 
     @property
     def allowance(self) -> float:
         """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
-        return self.work(SHARE) if self.tried else 0.0
+        return self.work(SHARE if self.narrow else _SHARE_WIDE) if self.tried else 0.0
 
     def work(self, times: float) -> float:
         """Return how many search operations take this many times as long as the table."""
@@ -162,21 +172,39 @@ def search_price(
     if not program.feasible:
         return None
     wide = program.width > 1
-    table = program.cost / (_JOINED if program.step_count > len(model) + 1 and not wide else 1)
-    if table >= WORTH_TRYING and window:
-        share = _within_window(statistics, window)
-        table *= min(1.0, _KEPT_WIDE * share) if wide else share
-    if table < least:
-        return None
     if drafted(model, statistics):
         operations = program.pass_operations
         size = 8 * operations
     else:
         operations, size = native.pass_price(program)
+    table = _table_operations(model, statistics, window, program, order, check)
+    if wide:
+        table += _ROW_WIDE * operations
+    if table < least:
+        return None
     cells = 2.0 * len(model)
-    passes = _passes(model)
-    slower = _SLOWER_WIDE if wide else SLOWER
-    return SearchPrice(passes, operations, cells, size + _CELL_BYTES * cells, table, slower)
+    slower = min(SLOWER, _SLOWER_WIDE * (1 + _STEP_WIDE * len(model) / operations)) if wide else SLOWER
+    size += _CELL_BYTES * cells
+    return SearchPrice(_passes(model), operations, cells, size, table, slower, not wide)
+
+
+def _table_operations(
+    model: Model,
+    statistics: Sequence[Statistic],
+    window: Window,
+    program: Program,
+    order: Order | None,
+    check: Check | None,
+) -> float:
+    """Return the operations of the table by the cost model; `program`: that of plain passes."""
+    wide = program.width > 1
+    table = program.cost / (_JOINED if program.step_count > len(model) + 1 and not wide else 1)
+    if table < WORTH_TRYING:
+        return table
+    if wide and order is None:  # on a long grid, the best order for passes is far from that for tables
+        table = min(table, skeleton(model, statistics, "sweep", check, draft=True).cost)
+    share = _within_window(statistics, window)
+    return table * (min(_MOST_KEPT, _KEPT_WIDE * share) if wide and window else share)
 
 
 def _first_try(model: Model) -> Order | None:
