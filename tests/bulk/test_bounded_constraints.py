@@ -188,3 +188,14 @@ def test_a_set_of_tallies_has_one_axis_per_statistic():
     shifts, scores = [b.tables for b in ones.blocks], [b.tables for b in model.blocks]
     with pytest.raises(ValueError, match="one axis per statistic"):
         batch.add(plan.skeleton, shifts, *limits, scores, [], [], False, native.Strategy.AUTO, allowed)
+
+
+@pytest.mark.parametrize("strategy", ["full", "auto", "bounds"])
+def test_statistics_that_are_equal_but_for_their_names(strategy):
+    """Each has an axis in the list of allowed tallies."""
+    models = chains(np.random.default_rng(0), "any", 6, 12, 3)
+    again, where = tt.count(state=1, name="again"), (ONES != 1) & (ONES != 4)
+    for read in ([again, ONES], [ONES, again], [again, TWOS, ONES]):
+        for model, found in zip(models, ask(models, strategy, statistics=read, where=where), strict=True):
+            wanted = tt.solve(model, read, where=where, strategy="full")
+            assert (found.score, found.tally) == (wanted.score, wanted.tally)

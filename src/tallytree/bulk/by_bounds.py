@@ -47,8 +47,8 @@ def allowed_tallies(query: Query[Statistic]) -> native.TallySet | None:
         (np.arange(size) + first).reshape([-1 if i == number else 1 for i in range(len(sizes))])
         for number, (first, size) in enumerate(zip(low, sizes, strict=True))
     ]
-    held = query.remaining.holds(dict(zip(query.carried, axes, strict=True)))
-    return native.TallySet(np.ascontiguousarray(held), low)
+    held = query.remaining.holds(dict(zip(query.carried, axes, strict=True)))  # equal statistics are one key
+    return native.TallySet(np.ascontiguousarray(np.broadcast_to(held, sizes)), low)
 
 
 def evidence(query: Query[Statistic], options: PlanOptions, score: float) -> Price | Plan | Evidence:
