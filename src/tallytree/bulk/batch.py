@@ -127,15 +127,17 @@ def solve_batch(
 
     Parameters
     ----------
-    models, statistics, fixed, allowed, errors, **options
-        As for :func:`profile_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
-        them, and "auto", the default, whichever is likely to be faster. Objectives are always computed from
-        full tables.
+    models, statistics, fixed, allowed, errors
+        As for :func:`profile_batch`.
     objective : callable or str, or a sequence with one per model, optional
         ``H(score, *tallies)``, or a formula, as for :func:`solve`; the score by default. A function is
         called from several threads, one at a time.
     where : Constraint, or a sequence with one per model, optional
         As for :func:`solve`.
+    **options
+        As for :func:`profile_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
+        them, and "auto", the default, chooses what is likely to be faster. Objectives always need full
+        tables.
 
     Returns
     -------

@@ -50,9 +50,10 @@ def loss_augmented_batch(
         The true labellings, one per model.
     where, fixed, allowed : optional
         As for :func:`loss_augmented`, for all models or in a list with one per model.
-    errors, **options
-        As for :func:`solve_batch`; and ``strategy``: "full" computes full tables, "bounds" searches without
-        them, and "auto", the default, whichever is likely to be faster.
+    errors
+        As for :func:`profile_batch`.
+    **options
+        As for :func:`solve_batch`, including ``strategy``.
 
     Returns
     -------
