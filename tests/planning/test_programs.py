@@ -109,3 +109,16 @@ def test_passes_over_rows_of_states_give_what_tables_do(seed):
         found = tt.solve(model, where=where, strategy="bounds")
         assert found.score == pytest.approx(tt.solve(model, where=where, strategy="full").score, abs=1e-9)
         assert model.score(found.assignment) == pytest.approx(found.score, abs=1e-9)
+
+
+def test_the_program_of_a_large_tree_stays_in_the_cache(monkeypatch):
+    """Other orders are tried by drafts: whole programs would push each other out."""
+    size = 30_000
+    rng = np.random.default_rng(0)
+    parents = np.array([-1, *(int(rng.integers(v)) for v in range(1, size))])
+    model = tt.Model.tree(parents, np.zeros((size, 2)), np.eye(2))
+    counts = [tt.count(model, state=0), tt.count(model, state=1)]
+    monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=64e6))
+    room = 1.5 * program_for(model, counts, None).bytes
+    monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=room))
+    assert program_for(model, counts, None) is program_for(model, counts, None)

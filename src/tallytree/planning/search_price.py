@@ -130,11 +130,11 @@ def program_for(
 
     A forest has one program for passes and tables; a wide graph has one for each.
     """
-    if order is None:
-        found = skeleton(model, statistics, "natural", check, draft=draft)
-        if found.width <= 1 and found.step_count <= len(model) + 1:
-            return found
-        if skeleton(model, statistics, "min-degree", check, draft=draft).width <= 1:
+    if order is None:  # drafts, since several whole programs of a large model would not fit in the cache
+        natural = skeleton(model, statistics, "natural", check, draft=True)
+        if natural.width <= 1 and natural.step_count <= len(model) + 1:
+            return skeleton(model, statistics, "natural", check, draft=draft)
+        if skeleton(model, statistics, "min-degree", check, draft=True).width <= 1:
             return skeleton(model, statistics, None, check, draft=draft)
     passes = 0.0 if order is not None and draft else _SLOWER_WIDE * _passes(model)
     return skeleton(model, statistics, order, check, draft=draft, passes=passes)
