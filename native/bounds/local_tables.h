@@ -88,6 +88,8 @@ class LocalTables : public Subject {
     const Box &range() const override { return facts_.range; }
     double magnitude() const override { return facts_.magnitude; }
     double operations() const override { return facts_.operations; }
+    // Large bands, of graphs that are strongly coupled, do not stay in the cache; those of trees are small.
+    double cell() const override { return skeleton_->width > 1 ? 32 : Subject::cell(); }
     Index length() const override { return static_cast<Index>(skeleton_->cardinalities.size()); }
     Index variables() const override { return length(); }
     Index choices() const override { return static_cast<Index>(skeleton_->steps.size()); }
@@ -108,6 +110,7 @@ class LocalTables : public Subject {
     Evaluated evaluate(const std::int64_t *labelling) const override;
 
   private:
+    static bool lies_there(const Skeleton &skeleton, Index t);
     void begin(bool same_program);
     void fill();
     void add_scores(Index t, LocalStep &local);

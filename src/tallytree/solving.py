@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack, overload
 
@@ -128,7 +128,7 @@ def ask(
     allowed: Allowed | None = None,
 ) -> Query[Any]:
     """Return a checked query about a model or a forest, bound to it."""
-    if fixed or allowed:
+    if not all(given is None or (isinstance(given, Mapping) and not given) for given in (fixed, allowed)):
         return engine_of(model).query(model, statistics, where, fixed=fixed, allowed=allowed)
     return engine_of(model).query(model, statistics, where)
 

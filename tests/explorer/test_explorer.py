@@ -194,3 +194,19 @@ def test_the_address_keeps_names_of_any_kind(tmp_path: Path):
     assert f'<b id="score">{best.score:.6g}</b>' in browsed(
         tmp_path / "page.html", f"#high.{quote(some.name)}=1"
     )
+
+
+@pytest.mark.parametrize(
+    ("objective", "parameters"),
+    [
+        ("-score", None),
+        ("score * weight", {"weight": Parameter(0.5, -1, 1)}),
+        ("score * (1 - weight)", {"weight": 0.9}),
+    ],
+)
+def test_objectives_that_decrease_in_the_score_are_refused(tmp_path, objective, parameters):
+    """Also if they do so at the end of a slider only: a page without an end has one at twice the value."""
+    profile = tt.profile(tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]]), [tt.count(state=1)])
+    with pytest.raises(tt.ObjectiveError, match="decreases in the score"):
+        write_page(profile, tmp_path / "page.html", objective=objective, parameters=parameters)
+    assert not list(tmp_path.iterdir())

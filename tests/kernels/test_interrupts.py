@@ -54,7 +54,7 @@ WORK = {
     """,
     "batch": """
         models = [tt.Model.chain(rng.normal(size=(1500, 30)), rng.normal(size=(30, 30))) for _ in range(40)]
-        work = lambda: tt.solve_batch(models * 5, [tt.count(state=1)], threads=3)
+        work = lambda: tt.solve_batch(models * 5, [tt.count(state=1)], threads=3, strategy="full")
     """,
     "batch of small ones": """
         models = [tt.Model.chain(rng.normal(size=(4, 3)), rng.normal(size=(3, 3)))] * 40_000

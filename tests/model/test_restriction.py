@@ -182,3 +182,9 @@ def test_what_is_no_model_is_refused_first():
     for function in (tt.exclude, lambda model, outputs: tt.diverse_k_best(model, 2, 1)):
         with pytest.raises(tt.ModelError, match="the first argument must be a Model, got list"):
             function([[0.0, 1.0]], [])
+
+
+@pytest.mark.parametrize("given", [np.zeros(2), [0, 1], 5])
+def test_solve_takes_no_arrays_of_fixed_states(given):
+    with pytest.raises(tt.ModelError, match="^fixed must map variables to states"):
+        tt.solve(named(), fixed=given)

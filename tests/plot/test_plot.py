@@ -325,3 +325,8 @@ def test_what_several_estimators_and_sentences_are_given_as():
         tt.plot.training_curves([Fit(), Fit()])
     with pytest.raises(tt.ModelError, match="expected arrays; concatenate those of several sentences"):
         tt.plot.reliability_curve([np.ones((2, 3)), np.ones((4, 3))], [True])
+
+
+def test_a_curve_of_what_is_not_a_profile():
+    with pytest.raises(tt.ModelError, match="profile_curve needs a Profile, got Model"):
+        profile_curve(tt.Model([2], []))

@@ -138,6 +138,7 @@ def page(
         profile = problem.profile()
     if not len(profile):
         raise InfeasibleError("every labelling is forbidden, so there is nothing to explore")
+    _check_objective(problem, profile)
     labels = len(profile) * len(problem.model)
     if labels > MOST_LABELS:
         raise BudgetError(
@@ -149,6 +150,14 @@ def page(
     text = _part("page.html").replace("/*STYLE*/", parts["style.css"])
     text = text.replace("/*SCRIPT*/", parts["explorer.js"])
     return text.replace("/*DATA*/", data.replace("<", "\\u003c"))  # so that no name can end the script
+
+
+def _check_objective(problem: ProblemFile, profile: Profile) -> None:
+    """Raise an error for an objective that decreases in the score, also at either end of a slider."""
+    sliders = [_parameter(name, parameter) for name, parameter in problem.parameters.items()]
+    places = [{}, *({slider["name"]: slider[end]} for slider in sliders for end in ("low", "high"))]
+    for place in places if problem.objective is not None else []:
+        profile.best(problem.with_parameters(**place).function(problem.statistics))
 
 
 def _part(name: str) -> str:

@@ -29,7 +29,10 @@ def as_parameter(name: str, given: float | Parameter) -> Parameter:
         right = False
     if not right:
         shown = parameter.value if parameter[1:] == (None, None) else tuple(parameter)
-        raise ModelError(f"the parameter {name!r} is {shown!r}; its value and range must be finite numbers")
+        raise ModelError(
+            f"the parameter {name!r} is {shown!r}; expected a finite number, or "
+            "tallytree.io.Parameter(value, low, high) with finite numbers"
+        )
     low, high = parameter.low, parameter.high
     if low is not None and high is not None and low > high:
         raise ModelError(f"the parameter {name!r} has an empty range, {low} to {high}")

@@ -68,17 +68,20 @@ class ChunkFBeta(FBeta):
 
     def nodes(self, y: Any) -> Counter[Any]:
         """Return the chunks of a labelling."""
-        if isinstance(y, Tree):
-            raise ModelError(f"{type(self).__name__} is a loss of labellings, not of trees; use FBeta()")
         return Counter(self._found(y))
 
     def _found(self, y: Any) -> list[Chunk]:
         """Return the chunks of a labelling in order."""
+        self._check_labelling(y)
         labels = flat(y if self._model is None else self._model.labels(y))
         size = len(self.right) if self._model is None else len(self._model)
         if len(labels) != size:
             raise ModelError(f"the truth has {size} variables, the labelling has {len(labels)}")
         return chunks_of(labels, self.scheme, self.background)
+
+    def _check_labelling(self, y: Any) -> None:
+        if isinstance(y, Tree):
+            raise ModelError(f"{type(self).__name__} is a loss of labellings, not of trees; use FBeta()")
 
     @cached_property
     def gold(self) -> Counter[Any]:
@@ -106,6 +109,7 @@ class ChunkFBeta(FBeta):
     @cached_property
     def _chunks(self) -> list[Chunk]:
         """The chunks of the truth, in order."""
+        self._check_labelling(self.truth)
         return chunks_of(self.right, self.scheme, self.background)
 
     @cached_property

@@ -58,6 +58,11 @@ def profile_curve(
     >>> ax.get_xlabel()
     'ones'
     """
+    if not isinstance(profile, Profile):
+        raise ModelError(
+            f"profile_curve needs a Profile, got {type(profile).__name__}; pass "
+            "tallytree.profile(model, statistics)"
+        )
     if len(profile.names) not in (1, 2):
         raise ModelError(
             f"only profiles of one or two statistics can be plotted, but this one has {len(profile.names)}; "
