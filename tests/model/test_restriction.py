@@ -186,5 +186,5 @@ def test_what_is_no_model_is_refused_first():
 
 @pytest.mark.parametrize("given", [np.zeros(2), [0, 1], 5])
 def test_solve_takes_no_arrays_of_fixed_states(given):
-    with pytest.raises(tt.ModelError, match="^fixed must map variables to states"):
+    with pytest.raises(tt.ModelError, match=r"^fixed must map variables to states"):
         tt.solve(named(), fixed=given)
