@@ -137,9 +137,10 @@ class Repeated(Sequence[T]):
         if isinstance(values, Repeated):
             return values
         known: dict[int, int] = {}
-        numbers = np.array([known.setdefault(id(value), len(known)) for value in values], dtype=np.int64)
+        kept = list(values)  # all alive at once: rows of an array are made anew when asked for, and ids recur
+        numbers = np.array([known.setdefault(id(value), len(known)) for value in kept], dtype=np.int64)
         _, first = np.unique(numbers, return_index=True)
-        return cls([values[place] for place in first.tolist()], numbers)
+        return cls([kept[place] for place in first.tolist()], numbers)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -62,6 +62,15 @@ def test_constraints_and_recipes_are_carried_over():
     assert constraint.holds(values).tolist() == [True]
 
 
+def test_emissions_may_be_the_rows_of_one_array():
+    # Rows of an array are objects that live only while they are looked at.
+    emissions = np.array([[0, 1], [1, 2], [2, 0], [1, 0]])
+    model = tt.Model([3] * 4, [])
+    reduction = Reduction(model, tt.Model([2] * 4, []), [], range(4), emissions)
+    for labelling in product(range(2), repeat=4):
+        assert reduction.lift(labelling).tolist() == emissions[range(4), labelling].tolist()
+
+
 def test_pickling_keeps_everything():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)))
     reduction = Reduction(model, tt.Model([2, 2]), [tt.count(model, state=1)], [1, 0], [[1, 0], [0, 1]])
