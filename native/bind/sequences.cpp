@@ -81,6 +81,7 @@ Outcome run(const PySequenceProblem &asked, bounds::Scaling scaling, double marg
             const std::vector<Ints> &starts, double most_cells, double memory_limit, std::int64_t few_cells) {
     Problem problem = asked.problem;
     problem.objective = {scaling, margin, truth};
+    problem.kernels = &chosen_kernels->chains;
     for (const Ints &start : starts) {
         check_start(problem.chain, start);
         problem.starts.emplace_back(start.data(), start.data() + start.size());
@@ -106,15 +107,12 @@ nb::object parts(const std::vector<sequences::Part> &list, Index tallies) {
     return all;
 }
 
-nb::object shares(const Split &split, std::size_t units) {
-    std::vector<double> flat;
-    for (const auto &row : split.share) flat.insert(flat.end(), row.begin(), row.end());
-    return to_numpy(std::move(flat), {split.share.size(), units});
-}
-
 nb::object splits(const Outcome &outcome) {
     nb::list all;
-    for (const Split &split : outcome.splits) all.append(shares(split, outcome.units.size()));
+    for (const Split &split : outcome.splits) {
+        const auto length = static_cast<std::size_t>(split.positions), units = outcome.units.size();
+        all.append(to_numpy(std::vector<double>(split.share), {length, units}));
+    }
     return all;
 }
 

@@ -5,25 +5,32 @@
 namespace tallytree::sequences {
 namespace {
 
-using Pairs = std::vector<std::pair<Index, Index>>;
-
 // The pairs of a longest common subsequence, in order.
 Pairs common(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
     const Index n = static_cast<Index>(a.size()), m = static_cast<Index>(b.size());
-    std::vector<std::int32_t> longest((n + 1) * (m + 1), 0);  // of what follows
-    const auto at = [&](Index i, Index j) -> std::int32_t & { return longest[i * (m + 1) + j]; };
+    std::vector<double> equal(n * m);
+    for (Index i = 0; i < n; i++)
+        for (Index j = 0; j < m; j++) equal[i * m + j] = a[i] == b[j];
+    return heaviest({equal.data(), n, m, m});
+}
+
+}  // namespace
+
+Pairs heaviest(const Weights &given) {
+    const Index n = given.positions, m = given.places;
+    std::vector<double> most((n + 1) * (m + 1), 0.0);  // of what follows
+    const auto weight = [&](Index i, Index j) { return given.weights[i * given.stride + j]; };
+    const auto at = [&](Index i, Index j) -> double & { return most[i * (m + 1) + j]; };
     for (Index i = n - 1; i >= 0; i--)
         for (Index j = m - 1; j >= 0; j--)
-            at(i, j) = a[i] == b[j] ? at(i + 1, j + 1) + 1 : std::max(at(i + 1, j), at(i, j + 1));
+            at(i, j) = std::max({weight(i, j) + at(i + 1, j + 1), at(i + 1, j), at(i, j + 1)});
     Pairs pairs;
     for (Index i = 0, j = 0; i < n && j < m;) {
-        if (a[i] == b[j]) pairs.emplace_back(i++, j++);
+        if (weight(i, j) > 0 && at(i, j) == weight(i, j) + at(i + 1, j + 1)) pairs.emplace_back(i++, j++);
         else (at(i + 1, j) >= at(i, j + 1) ? i : j)++;
     }
     return pairs;
 }
-
-}  // namespace
 
 std::vector<Index> aligned(std::span<const std::int32_t> sentence, std::span<const std::int32_t> reference) {
     const Index n = static_cast<Index>(sentence.size()), m = static_cast<Index>(reference.size());

@@ -5,8 +5,6 @@
 // beginning whose regret is above its own budget, for the tallies that it can still end with, leads to nothing better.
 #pragma once
 
-#include <unordered_map>
-
 #include "sequences/counters.h"
 
 namespace tallytree::sequences {
@@ -41,7 +39,7 @@ class Band {
 
   private:
     struct Cell {
-        double regret, score, credit;
+        double regret, score, credit, budget;
         std::int32_t history, parent, label;
         Tallies tallies;
     };
@@ -49,19 +47,32 @@ class Band {
         std::vector<Cell> cells;
         std::vector<std::uint64_t> bits;
         std::vector<std::int32_t> table;  // places of cells by their hash
-        void clear();
+        void clear(std::size_t expected);
     };
     struct Trace {
         std::int32_t parent, label;
     };
+    // What has been found of a history at a position: moves with a regret up to a limit.
+    struct Found {
+        double limit = kNegativeInfinity;
+        std::size_t first = 0, last = 0;
+    };
+    struct Known {
+        std::uint64_t tallies;
+        Index position = -1;
+        double budget;
+    };
 
+    std::span<const Move> moves_of(Index t, std::int32_t history, double limit);
     double budget(Index t, const Tallies &tallies);
-    void sweep(double budget);
+    double budget_of(Index t, const Tallies &tallies) const;
+    std::vector<Counter::Bits> sweep(double budget);
     void expand(Index t, std::int32_t from);
     void put(const Cell &cell, const std::uint64_t *bits);
     std::uint64_t hash(const Cell &cell, const std::uint64_t *bits) const;
     bool same(const Cell &a, std::int32_t b, const std::uint64_t *bits) const;
     void rehash(std::size_t size);
+    double regret_of(Index some) const;
     void thin(Index beam);
     std::vector<std::int64_t> traced(std::int32_t last) const;
     std::int32_t winner(double value) const;
@@ -75,12 +86,17 @@ class Band {
     Need need_;
     Meter &meter_;
     const Question *question_ = nullptr;
-    std::vector<std::vector<std::vector<Move>>> moves_;  // by position and history, empty where nothing is left
-    std::vector<std::unordered_map<std::uint64_t, double>> budgets_;
+    std::vector<Move> moves_;
+    std::vector<Found> found_;    // by history, at one position
+    std::vector<Known> budgets_;  // by their hash
+    std::size_t budgets_known_ = 0;
     Layer now_, next_;
-    std::vector<std::vector<Trace>> traces_;
-    std::vector<std::uint64_t> made_;  // the bits of the cell that is being made
-    Prices most_per_word_{};           // how much one word can add to a tally
+    double enough_ = 0;  // cells with a larger regret are not in the beam
+    std::vector<Trace> traces_;
+    std::vector<std::size_t> traces_at_;      // where those of a position begin
+    std::vector<std::int32_t> order_, kept_;  // of cells that are compared
+    std::vector<std::uint64_t> made_;         // the bits of the cell that is being made
+    Prices most_per_word_{};                  // how much one word can add to a tally
 };
 
 }  // namespace tallytree::sequences

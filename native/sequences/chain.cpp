@@ -4,16 +4,6 @@
 #include <cmath>
 
 namespace tallytree::sequences {
-namespace {
-
-double largest(std::span<const double> table) {
-    double most = 0;
-    for (double x : table)
-        if (x != kNegativeInfinity) most = std::max(most, std::abs(x));
-    return most;
-}
-
-}  // namespace
 
 Sentences::Sentences(const Chain &whole, Index size) : chain(&whole), length(size) {
     for (Index t = 0; t < length; t++) {
@@ -40,9 +30,17 @@ std::vector<std::int32_t> words_of(const Sentences &sentences, const std::vector
     return words;
 }
 
-double Sentences::magnitude() const {
-    double sum = 0;
-    for (Index t = 0; t < chain->size(); t++) sum += largest(chain->unary[t]) + largest(chain->pair[t]);
+double Sentences::magnitude(const ChainKernels &kernels) const {
+    const auto largest = [&](std::span<const double> table) {
+        const auto size = static_cast<Index>(table.size());
+        return kernels.sizes(table.data(), 1, size, size);
+    };
+    double sum = 0, pair = 0;
+    for (Index t = 0; t < chain->size(); t++) {
+        const bool same = t && chain->pair[t].data() == chain->pair[t - 1].data();
+        if (!same) pair = largest(chain->pair[t]);
+        sum += largest(chain->unary[t]) + pair;
+    }
     return sum;
 }
 

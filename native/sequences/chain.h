@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common.h"
+#include "kernels/chain_pass.h"
 
 namespace tallytree::sequences {
 
@@ -14,6 +15,9 @@ struct Chain {
     Index words = 0;
 
     Index size() const { return static_cast<Index>(labels.size()); }
+    double pair_score(Index t, Index before, Index label) const {
+        return t == 0 ? 0.0 : pair[t][before * labels[t] + label];
+    }
     double step(Index t, Index before, Index label) const {
         return t == 0 ? unary[0][label] : unary[t][label] + pair[t][before * labels[t] + label];
     }
@@ -31,7 +35,7 @@ struct Sentences {
     Sentences(const Chain &chain, Index length);
     double score(std::span<const std::int64_t> labelling) const;
     // What no score exceeds in size.
-    double magnitude() const;
+    double magnitude(const ChainKernels &kernels) const;
 };
 
 std::vector<std::int32_t> words_of(const Sentences &sentences, const std::vector<std::int64_t> &labelling);

@@ -15,9 +15,10 @@ class Counter {
     using Bits = std::vector<std::uint64_t>;
 
     virtual ~Counter() = default;
-    virtual Index words() const = 0;  // of bits
+    virtual Index words() const = 0;   // of bits
+    virtual bool forgets() const = 0;  // whether it asks for the bits that can still matter
     virtual void start(std::uint64_t *bits) const = 0;
-    // Take the prices, the shares, and the bits that can still matter at each position.
+    // Take the prices, the shares, and the bits that can still matter at each position, if it asks for them.
     virtual void prepare(const Prices &prices, const Split &split, std::vector<Bits> matter) = 0;
     // Make a move at a position: new bits, new tallies; returns the credit.
     virtual double step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const = 0;
@@ -39,6 +40,7 @@ class GramCounter final : public Counter {
                 const Ends &ends);
 
     Index words() const override { return (histories_.bits() + 63) / 64; }
+    bool forgets() const override { return true; }
     void start(std::uint64_t *bits) const override { std::fill_n(bits, words(), 0); }
     void prepare(const Prices &prices, const Split &split, std::vector<Bits> matter) override;
     double step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const override;
@@ -68,6 +70,7 @@ class RowCounter final : public Counter {
     RowCounter(const Sentences &sentences, const Histories &histories, const References &references);
 
     Index words() const override { return begin_.back(); }
+    bool forgets() const override { return false; }
     void start(std::uint64_t *bits) const override { std::fill_n(bits, words(), ~std::uint64_t{0}); }
     void prepare(const Prices &prices, const Split &split, std::vector<Bits> matter) override;
     double step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const override;
@@ -78,15 +81,15 @@ class RowCounter final : public Counter {
   private:
     const std::uint64_t *places(std::int32_t word) const { return places_.data() + word * words(); }
     void read(std::int32_t word, const std::uint64_t *from, std::uint64_t *to) const;
-    std::int32_t grown(const std::uint64_t *bits, std::size_t reference, Index size) const;
+    std::int32_t grown(const std::uint64_t *bits, std::size_t reference) const;
 
     const Sentences &sentences_;
     const Histories &histories_;
     const References &references_;
-    std::vector<Index> begin_;           // where the bits of each reference begin
-    std::vector<std::uint64_t> places_;  // by word: where it stands
-    Prices prices_{};
-    std::vector<std::vector<Index>> frontier_;  // by position and reference: no later charge is before this place
+    std::vector<Index> begin_;            // where the bits of each reference begin
+    std::vector<std::uint64_t> places_;   // by word: where it stands
+    std::vector<double> worth_;           // by position and bit: what growth is worth beside later charges
+    std::vector<std::uint64_t> counted_;  // by position: bits that are worth something
 };
 
 }  // namespace tallytree::sequences

@@ -29,7 +29,7 @@ void GramCounter::prepare(const Prices &prices, const Split &split, std::vector<
         if (units[u].cap == kUncapped || price <= 0 || price == -kNegativeInfinity) continue;
         double later = 0;
         for (Index t = length - 1; t > 0; t--) {
-            later += split.share[t][u];
+            later += split.at(t, static_cast<std::int32_t>(u));
             for (Index k = 1; k <= units[u].cap; k++) {
                 const double left = static_cast<double>(units[u].cap - k);
                 const double more = std::max(0.0, later - left) - std::max(0.0, later - left - 1);
@@ -98,7 +98,7 @@ Tallies GramCounter::count(const std::vector<std::int64_t> &labelling) const {
 Split GramCounter::split(const std::vector<std::int64_t> &likely) const {
     const auto &units = histories_.units();
     const Index length = sentences_.length;
-    Split made{std::vector<std::vector<double>>(length, std::vector<double>(units.size(), 0.0))};
+    Split made(length, units.size(), 0.0);
     const std::vector<std::int32_t> sentence = words_of(sentences_, likely);
     std::vector<std::vector<Index>> position;  // of each place of each reference
     for (const auto &reference : references_) {
@@ -109,9 +109,9 @@ Split GramCounter::split(const std::vector<std::int64_t> &likely) const {
     }
     for (std::size_t u = 0; u < units.size(); u++) {
         const bool capped = units[u].cap != kUncapped;
-        for (Index t = 0; !capped && t < length; t++) made.share[t][u] = 1;
+        for (Index t = 0; !capped && t < length; t++) made.row(t)[u] = 1;
         for (std::size_t k = 0; capped && k < ends_[u].second.size(); k++)
-            if (const Index t = position[ends_[u].first][ends_[u].second[k]]; t >= 0) made.share[t][u] = 1;
+            if (const Index t = position[ends_[u].first][ends_[u].second[k]]; t >= 0) made.row(t)[u] = 1;
     }
     return made;
 }

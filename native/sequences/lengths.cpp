@@ -29,14 +29,13 @@ void offer_empty(const Problem &problem, Incumbent &best) {
     best.labelling.assign(problem.chain.end.begin(), problem.chain.end.end());
 }
 
-void offer_start(const Problem &problem, const std::vector<std::int64_t> &start, Incumbent &best, Outcome &outcome,
-                 const Limits &limits, Meter &meter) {
+// How many words a labelling has, or 0 where its end labels are not all at its end.
+Index length_of(const Chain &chain, const std::vector<std::int64_t> &labelling) {
     Index length = 0;
-    while (length < problem.chain.size() && start[length] != problem.chain.end[length]) length++;
-    for (Index t = length; t < problem.chain.size(); t++)
-        if (start[t] != problem.chain.end[t]) return;
-    if (length == 0) return;  // met anyway
-    LengthSearch(problem, length, best, outcome, limits, meter).offer(start);
+    while (length < chain.size() && labelling[length] != chain.end[length]) length++;
+    for (Index t = length; t < chain.size(); t++)
+        if (labelling[t] != chain.end[t]) return 0;
+    return length;
 }
 
 // With slack scaling a larger loss is worse where the value is negative: no bound here is made for that. What is below
@@ -49,21 +48,30 @@ bool askable(const Objective &objective, double value) {
 }  // namespace
 
 Outcome search(const Problem &problem, const Limits &limits, const Poll &poll) {
-    Outcome outcome;
+    Outcome outcome, unused;
     Incumbent best;
     Meter meter(poll);
+    const Counted counted(problem);
     outcome.tallies = tallies_of(problem);
-    GramCounter::Ends unused_ends;
-    outcome.units = units_of(problem, unused_ends);
-    for (const auto &start : problem.starts) offer_start(problem, start, best, outcome, limits, meter);
+    outcome.units = counted.histories.units();
+    const std::vector<Index> lengths = lengths_of(problem.chain);
+    // All begin with a pass; only a single one is kept.
+    Outcome &begun = lengths.size() > 1 ? unused : outcome;
+    std::unique_ptr<LengthSearch> one;
     std::vector<std::pair<double, Index>> order;
-    for (Index length : lengths_of(problem.chain)) {
+    const auto begin = [&](Index length, Outcome &into) {
+        one = std::make_unique<LengthSearch>(problem, counted, length, best, into, limits, meter);
+    };
+    for (Index length : lengths) {
         if (length == 0) {
             offer_empty(problem, best);
             continue;
         }
-        Outcome unused;
-        const double most = LengthSearch(problem, length, best, unused, limits, meter).first();
+        unused = {};
+        begin(length, begun);
+        for (const auto &start : problem.starts)
+            if (length_of(problem.chain, start) == length) one->offer(start);
+        const double most = one->first();
         if (most != kNegativeInfinity) order.emplace_back(most, length);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
@@ -71,9 +79,9 @@ Outcome search(const Problem &problem, const Limits &limits, const Poll &poll) {
     double bound = outcome.finished ? kNegativeInfinity : -kNegativeInfinity;
     for (const auto &[most, length] : order) {
         if (!askable(problem.objective, best.value)) break;
-        LengthSearch one(problem, length, best, outcome, limits, meter);
-        outcome.finished &= one.run();
-        bound = std::max(bound, one.bound());
+        if (lengths.size() > 1) begin(length, outcome);
+        outcome.finished &= one->run();
+        bound = std::max(bound, one->bound());
     }
     outcome.value = best.value;
     outcome.score = best.score;

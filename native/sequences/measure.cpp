@@ -86,10 +86,53 @@ void Need::corners(const Box &box, bool chain, Index n, Tallies &m, const Prices
     for (Index k = 0; chain && k < n; k++) attempt(box.low[k]);
 }
 
+// The least of value / (1 - q) - prices·m for a linear measure q. For each q, the tallies with the highest price per
+// weight go first: along them the sum is convex, and its slope is 0 where 1 - q is the root of value·weight/price.
+double Need::linear(double value, const Prices &prices, const Box &box, Tallies *at) const {
+    const Index tallies = measure_.tallies();
+    const std::vector<double> &weights = measure_.weights();
+    std::array<Index, kMostTallies> order{};
+    for (Index n = 0; n < tallies; n++) {
+        Index k = n;  // by prices / weights, without dividing
+        for (; k > 0 && prices[n] * weights[order[k - 1]] > prices[order[k - 1]] * weights[n]; k--)
+            order[k] = order[k - 1];
+        order[k] = n;
+    }
+    Tallies m = box.low;
+    double paid = 0, q = measure_(m);
+    for (Index n = 0; n < tallies; n++) paid += prices[n] * m[n];
+    const auto worth = [&](Index n, double steps) {
+        return value / std::max(1 - q - steps * measure_.weights()[n], 1e-6) - paid - steps * prices[n];
+    };
+    double least = worth(0, 0);
+    for (Index k = 0; k < tallies; k++) {
+        const Index n = order[k];
+        const double room = box.high[n] - m[n];
+        double steps = room;
+        if (weights[n] > 0)
+            steps = prices[n] > 0 ? (1 - std::sqrt(value * weights[n] / prices[n]) - q) / weights[n] : 0;
+        steps = std::clamp(steps, 0.0, room);
+        const bool last = steps < room;
+        if (tallies == 1) {  // the best whole number is next to it
+            const double below = std::floor(steps), above = std::min(below + 1, room);
+            steps = worth(n, above) < worth(n, below) ? above : below;
+        }
+        least = std::min(least, worth(n, steps));
+        m[n] += static_cast<std::int32_t>(std::lround(steps));
+        if (last) break;
+        q += room * weights[n];
+        paid += room * prices[n];
+    }
+    if (at) *at = m;
+    return least - objective_.margin + objective_.truth;
+}
+
 double Need::least(double value, const Prices &prices, Box box, bool chain, Tallies *at) const {
+    if (!tighten(box, measure_.tallies(), chain)) return std::numeric_limits<double>::infinity();
+    const bool slack = objective_.scaling == Scaling::Slack;
+    if (slack && !measure_.geometric()) return linear(std::max(value, 0.0), prices, box, at);
     corners_.clear();
     Tallies m{};
-    if (!tighten(box, measure_.tallies(), chain)) return std::numeric_limits<double>::infinity();
     corners(box, chain, measure_.tallies() - 1, m, prices);
     double best = kNegativeInfinity;
     const auto with_line = [&](double a, double b) {
@@ -105,7 +148,7 @@ double Need::least(double value, const Prices &prices, Box box, bool chain, Tall
             if (at) *at = lowest->tallies;
         }
     };
-    if (objective_.scaling == Scaling::Margin) {
+    if (!slack) {
         with_line(value - objective_.margin, objective_.margin);
         return best;
     }
@@ -121,6 +164,12 @@ double Need::least(double value, const Prices &prices, Box box, bool chain, Tall
         with_line(value / (1 - q) - slope * q - objective_.margin + objective_.truth, slope);
     }
     return best;
+}
+
+double Need::at(double value, const Tallies &tallies) const {
+    const double loss = std::max(0.0, 1 - measure_(tallies));
+    if (objective_.scaling == Scaling::Margin) return value - objective_.margin * loss;
+    return std::max(value, 0.0) / std::max(loss, 1e-6) - objective_.margin + objective_.truth;
 }
 
 Prices Need::level(double value, const Tallies &tallies) const {

@@ -27,6 +27,7 @@ class Measure {
     Index tallies() const { return tallies_; }
     bool geometric() const { return !roots_.empty(); }
     double operator()(const Tallies &tallies) const;
+    const std::vector<double> &weights() const { return weights_; }  // of a linear one
     // Where it is smooth; at 0 that of 1.
     Prices slope(const Tallies &tallies) const;
 
@@ -57,8 +58,10 @@ class Need {
 
     // A bound from below of min over the box of (need(m) - prices·m), and a tally where it is attained. The need is
     // bounded by a + b·measure, which is concave, so its minimum is at a corner. In a chain, tallies of longer n-grams
-    // are no larger than those of shorter ones.
+    // are no larger than those of shorter ones. With slack scaling and a linear measure it is the least itself.
     double least(double value, const Prices &prices, Box box, bool chain, Tallies *at = nullptr) const;
+    // The least score that gives a value with some tallies.
+    double at(double value, const Tallies &tallies) const;
     // The prices at which what is wanted is level around a tally.
     Prices level(double value, const Tallies &tallies) const;
 
@@ -67,6 +70,7 @@ class Need {
         double measure, paid;
         Tallies tallies;
     };
+    double linear(double value, const Prices &prices, const Box &box, Tallies *at) const;
     void corners(const Box &box, bool chain, Index n, Tallies &m, const Prices &prices) const;
 
     const Measure &measure_;

@@ -13,8 +13,15 @@ namespace tallytree::sequences {
 
 // The shares of all units at all positions, one row for each position.
 struct Split {
-    std::vector<std::vector<double>> share;
-    double at(Index t, std::int32_t unit) const { return share[t][unit]; }
+    Index positions = 0, units = 0;
+    std::vector<double> share;
+
+    Split() = default;
+    Split(Index length, std::size_t count, double all)
+        : positions(length), units(static_cast<Index>(count)), share(static_cast<std::size_t>(length) * count, all) {}
+    const double *row(Index t) const { return share.data() + t * units; }
+    double *row(Index t) { return share.data() + t * units; }
+    double at(Index t, std::int32_t unit) const { return row(t)[unit]; }
 };
 
 struct Pass {
@@ -34,32 +41,66 @@ struct Move {
 
 class Messages {
   public:
-    Messages(const Sentences &sentences, const Histories &histories);
+    Messages(const Sentences &sentences, const Histories &histories, const ChainKernels &kernels);
 
     // The messages at some prices; they stay until the next call. One pass takes about `operations`.
     double run(const Prices &prices, const Split &split);
     double operations() const { return operations_; }
     std::vector<std::int64_t> best() const;
 
-    // All that can follow a history at a position, with a regret up to a limit, best first.
+    // Add all that can follow a history at a position, with a regret up to a limit, best first.
     void moves(Index t, std::int32_t history, double limit, std::vector<Move> &found) const;
-    double cost(Index t, std::int32_t unit) const { return cost_[t][unit]; }
+    // The same in any order: visit(regret, the history that follows, units).
+    template <class Visit>
+    void next(Index t, std::int32_t history, double limit, Visit visit) const {
+        const double most = beta_[t * histories_.size() + history];
+        each(t, history, [&](double x, Index, std::int32_t word, const Histories::Special *special) {
+            const double regret = std::max(0.0, most - x);
+            if (x == kNegativeInfinity || !(regret <= limit)) return;
+            if (special) visit(regret, special->next, std::span<const std::int32_t>(special->units));
+            else visit(regret, word, histories_.alone(word));
+        });
+    }
 
   private:
+    const double *cost(Index t) const { return cost_.data() + t * static_cast<Index>(histories_.units().size()); }
     double charged(Index t, std::span<const std::int32_t> units) const;
     double after(Index t, std::int32_t history, Index label) const;
-    double best_of(Index t, std::int32_t history, Index before, double row_best, Index row_label) const;
+    double special(Index t, Index before, Index label, const Histories::Special &special) const;
+    double plain(Index t, Index before, Index label) const {
+        return chain_.pair_score(t, before, label) + value_[begin_[t] + label];
+    }
+    double best_of(Index t, std::int32_t history, Index before, double row_best) const;
+    void values(Index t);
+    // All labels at a position after a history, in order of words: those with something special as such.
     template <class Visit>
-    void each(Index t, std::int32_t history, Visit visit) const;
+    void each(Index t, std::int32_t history, Visit visit) const {
+        const auto &label_of = sentences_.label_of[t];
+        const auto specials = histories_.specials(history);
+        const Index from = before(t, history);
+        std::size_t at = 0;
+        for (std::int32_t w = 0; w < static_cast<std::int32_t>(label_of.size()); w++) {
+            const Index label = label_of[w];
+            if (label < 0) continue;
+            while (at < specials.size() && specials[at].word < w) at++;
+            if (at < specials.size() && specials[at].word == w)
+                visit(special(t, from, label, specials[at]), label, w, &specials[at]);
+            else visit(plain(t, from, label), label, w, nullptr);
+        }
+    }
     Index before(Index t, std::int32_t history) const;
 
     const Sentences &sentences_;
     const Chain &chain_;
     const Histories &histories_;
+    const ChainKernels &kernels_;
     double operations_ = 0;
-    std::vector<std::vector<double>> beta_;   // by position and history: the best of all from there on
-    std::vector<std::vector<double>> alone_;  // by position and label: with nothing special before it
-    std::vector<std::vector<double>> cost_;   // by position and unit
+    std::vector<double> beta_;   // by position and history: the best of all from there on
+    std::vector<double> cost_;   // by position and unit
+    std::vector<Index> begin_;   // where the values of each position begin
+    std::vector<double> value_;  // by position and label: it and all from there on, with nothing special before it
+    std::vector<double> price_;  // of each unit
+    std::vector<double> row_;    // for each label before a position: the best of its values
 };
 
 }  // namespace tallytree::sequences

@@ -12,8 +12,8 @@ const Pass &LengthSearch::pass(Prices prices, std::size_t split) {
     for (double &price : prices)
         if (price != -kNegativeInfinity) price = std::min(price, most_price_);
     for (std::size_t i = 0; i < passes_.size(); i++)
-        if (passes_[i].prices == prices && passes_[i].split == split) {
-            if (messages_at_ != i) messages_.run(prices, splits_[split]);
+        if (passes_[i].prices == prices && (passes_[i].split == split || prices == Prices{})) {
+            if (messages_at_ != i) messages_.run(prices, this->split(split));
             messages_at_ = i;
             return passes_[i];
         }
@@ -21,22 +21,22 @@ const Pass &LengthSearch::pass(Prices prices, std::size_t split) {
     Pass made;
     made.prices = prices;
     made.split = split;
-    made.most = messages_.run(prices, splits_[split]);
+    made.most = messages_.run(prices, this->split(split));
     if (made.most != kNegativeInfinity) made.labelling = messages_.best();
     messages_at_ = passes_.size();
     passes_.push_back(std::move(made));
     const Pass &found = passes_.back();
-    charged_.push_back(found.labelling.empty() ? Prices{} : charged(found));
+    charged_.push_back(found.labelling.empty() ? Prices{} : charged(found, split));
     if (!found.labelling.empty()) offer(found.labelling);
     outcome_.passes.push_back({sentences_.length, first_split_ + split, prices, found.most, {}, 0, 0});
     return found;
 }
 
-// How often the labelling of a pass was charged, by tallies: the slope of the most in the prices.
-Prices LengthSearch::charged(const Pass &pass) const {
+// How often the labelling of a pass is charged, by tallies: the slope of the most in the prices.
+Prices LengthSearch::charged(const Pass &pass, std::size_t split) const {
     Prices sum{};
     histories_.follow(words_of(sentences_, pass.labelling), [&](Index t, auto units) {
-        for (std::int32_t u : units) sum[histories_.units()[u].tally] += splits_[pass.split].at(t, u);
+        for (std::int32_t u : units) sum[histories_.units()[u].tally] += this->split(split).at(t, u);
     });
     return sum;
 }
@@ -96,7 +96,7 @@ std::size_t LengthSearch::best_pass(const Box &box, double &least) const {
 void LengthSearch::fixed_point() {
     for (int i = 0; i < 6; i++) {
         const double before = best_value_;
-        pass(need_.level(std::max(best_.value, 0.0), best_tallies_), splits_.size() - 1);
+        pass(need_.level(std::max(best_.value, 0.0), best_tallies_), splits() - 1);
         if (!(best_value_ > before)) return;
     }
 }
@@ -113,14 +113,19 @@ Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) c
     std::vector<Cut> cuts;
     for (std::size_t i = 0; i < passes_.size(); i++) {
         const Pass &one = passes_[i];
-        if (one.split + 1 != splits_.size() || one.most == kNegativeInfinity) continue;
-        Tallies at{};
-        Cut cut{budget(one, box, &at), {}, 0};
-        for (Index n = 0; n < tallies; n++) {
-            cut.slope[n] = at[n] - charged_[i][n];
-            cut.value += cut.slope[n] * (center.prices[n] - one.prices[n]);
+        const bool free = one.prices == Prices{};  // whatever the shares are
+        if ((one.split + 1 != splits() && !free) || one.most == kNegativeInfinity) continue;
+        const Prices paid = free ? charged(one, splits() - 1) : charged_[i];
+        Tallies least{};
+        need_.least(best_.value, one.prices, box, chain_, &least);
+        for (const Tallies &at : {least, box.low, box.high}) {
+            Cut cut{one.most - need_.at(best_.value, at), {}, 0};
+            for (Index n = 0; n < tallies; n++) {
+                cut.slope[n] = at[n] - paid[n];
+                cut.value += cut.slope[n] * center.prices[n] + paid[n] * one.prices[n];
+            }
+            if (std::isfinite(cut.value)) cuts.push_back(cut);
         }
-        if (std::isfinite(cut.value)) cuts.push_back(cut);
     }
     if (cuts.empty()) return center.prices;
     Prices mean{};  // of the slopes, by weight
@@ -151,7 +156,7 @@ Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) c
 
 // Bundle steps from the best pass for a box.
 std::size_t LengthSearch::improve(const Box &box, double &least, int passes) {
-    const std::size_t split = splits_.size() - 1;
+    const std::size_t split = splits() - 1;
     std::size_t best = best_pass(box, least);
     double scale = 1e-9;
     for (Index n = 0; n < measure_.tallies(); n++) scale += std::pow(passes_[best].prices[n], 2);

@@ -29,40 +29,48 @@ void RowCounter::read(std::int32_t word, const std::uint64_t *from, std::uint64_
     }
 }
 
-// The length of the longest common subsequence with the first `size` words of a reference.
-std::int32_t RowCounter::grown(const std::uint64_t *bits, std::size_t reference, Index size) const {
+// The length of the longest common subsequence with a reference. Bits behind its last word stay set.
+std::int32_t RowCounter::grown(const std::uint64_t *bits, std::size_t reference) const {
     std::int32_t grown = 0;
-    for (Index w = 0; w * 64 < size; w++) {
-        const Index rest = size - w * 64;
-        const std::uint64_t mask = rest >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1;
-        grown += std::popcount(~bits[begin_[reference] + w] & mask);
-    }
+    for (Index w = begin_[reference]; w < begin_[reference + 1]; w++) grown += std::popcount(~bits[w]);
     return grown;
 }
 
+// Later charges at places up to j, of positions and places of which no two can both be in one alignment, have a sum of
+// at most E(j). A growth of the row at j is worth 1 - E(j) of the price beside all that is charged later: if one more
+// word is read, the worth of the row grows by what it is charged at least.
 void RowCounter::prepare(const Prices &prices, const Split &split, std::vector<Bits>) {
-    prices_ = prices;
-    std::vector<Index> place;  // of each unit in its reference
-    for (const auto &reference : references_)
-        for (std::size_t j = 0; j < reference.size(); j++) place.push_back(static_cast<Index>(j));
-    const auto &units = histories_.units();
-    std::vector<Index> whole;
-    for (const auto &reference : references_) whole.push_back(static_cast<Index>(reference.size()));
-    frontier_.assign(sentences_.length + 1, whole);
-    for (Index t = sentences_.length - 1; t >= 0; t--) {
-        frontier_[t] = frontier_[t + 1];
-        for (std::size_t u = 0; u < units.size(); u++)
-            if (split.share[t][u] > 0) frontier_[t][units[u].tally] = std::min(frontier_[t][units[u].tally], place[u]);
+    const Index length = sentences_.length;
+    worth_.assign((length + 1) * words() * 64, 0.0);
+    counted_.assign((length + 1) * words(), 0);
+    std::vector<double> later;
+    Index first = 0;  // the unit of the first word of the reference
+    for (std::size_t i = 0; i < references_.size(); i++) {
+        const Index size = static_cast<Index>(references_[i].size());
+        later.assign(size, 0.0);
+        for (Index t = length; t > 0; t--) {
+            double before = 0;
+            for (Index j = 0; j < size && t < length; j++)
+                before = later[j] = std::max(before, later[j]) + split.row(t)[first + j];
+            for (Index j = 0; j < size && later[j] < 1; j++) {
+                const Index bit = begin_[i] * 64 + j;
+                worth_[t * words() * 64 + bit] = prices[i] * (1 - later[j]);
+                counted_[t * words() + bit / 64] |= std::uint64_t{1} << bit % 64;
+            }
+        }
+        first += size;
     }
 }
 
 double RowCounter::step(Index t, const Move &move, const std::uint64_t *from, std::uint64_t *to, Tallies &m) const {
     read(sentences_.chain->word[t][move.label], from, to);
+    for (std::size_t i = 0; i < references_.size(); i++) m[i] = grown(to, i);
     double credit = 0;
-    for (std::size_t i = 0; i < references_.size(); i++) {
-        m[i] = grown(to, i, static_cast<Index>(references_[i].size()));
-        credit += prices_[i] * grown(to, i, frontier_[t + 1][i]);
-    }
+    const double *worth = worth_.data() + (t + 1) * words() * 64;
+    const std::uint64_t *counted = counted_.data() + (t + 1) * words();
+    for (Index w = 0; w < words(); w++)
+        for (std::uint64_t some = ~to[w] & counted[w]; some; some &= some - 1)
+            credit += worth[w * 64 + std::countr_zero(some)];
     return credit;
 }
 
@@ -84,20 +92,18 @@ Tallies RowCounter::count(const std::vector<std::int64_t> &labelling) const {
     Bits row(words(), ~std::uint64_t{0});
     for (Index t = 0; t < sentences_.length; t++) read(sentences_.chain->word[t][labelling[t]], row.data(), row.data());
     Tallies m{};
-    for (std::size_t i = 0; i < references_.size(); i++)
-        m[i] = grown(row.data(), i, static_cast<Index>(references_[i].size()));
+    for (std::size_t i = 0; i < references_.size(); i++) m[i] = grown(row.data(), i);
     return m;
 }
 
 Split RowCounter::split(const std::vector<std::int64_t> &likely) const {
     const std::vector<std::int32_t> sentence = words_of(sentences_, likely);
-    Split made{
-        std::vector<std::vector<double>>(sentences_.length, std::vector<double>(histories_.units().size(), 0.0))};
+    Split made(sentences_.length, histories_.units().size(), 0.0);
     std::size_t first = 0;  // the unit of the first word of the reference
     for (const auto &reference : references_) {
         const auto map = aligned(sentence, reference);
         for (Index t = 0; t < sentences_.length; t++)
-            if (map[t] >= 0) made.share[t][first + map[t]] = 1;
+            if (map[t] >= 0) made.row(t)[first + map[t]] = 1;
         first += reference.size();
     }
     return made;

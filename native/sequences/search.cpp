@@ -9,24 +9,27 @@ namespace tallytree::sequences {
 namespace {
 
 constexpr Index kBeam = 40;
+constexpr Index kFirst = 32, kMore = 4;  // a box is first looked through for few cells, then for more
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::unique_ptr<Counter> counter_of(const Problem &problem, const Sentences &sentences, const Histories &histories,
-                                    const GramCounter::Ends &ends) {
-    if (problem.kind == Kind::RougeL) return std::make_unique<RowCounter>(sentences, histories, problem.references);
-    return std::make_unique<GramCounter>(sentences, histories, tallies_of(problem), problem.references, ends);
+std::unique_ptr<Counter> counter_of(const Problem &problem, const Sentences &sentences, const Counted &counted) {
+    const References &references = problem.references;
+    if (problem.kind == Kind::RougeL) return std::make_unique<RowCounter>(sentences, counted.histories, references);
+    return std::make_unique<GramCounter>(sentences, counted.histories, tallies_of(problem), references, counted.ends);
 }
 
 }  // namespace
 
-LengthSearch::LengthSearch(const Problem &problem, Index length, Incumbent &best, Outcome &outcome,
-                           const Limits &limits, Meter &meter)
+Counted::Counted(const Problem &problem) : histories(problem.chain.words, units_of(problem, ends)) {}
+
+LengthSearch::LengthSearch(const Problem &problem, const Counted &counted, Index length, Incumbent &best,
+                           Outcome &outcome, const Limits &limits, Meter &meter)
     : problem_(problem),
+      histories_(counted.histories),
       sentences_(problem.chain, length),
-      histories_(problem.chain.words, units_of(problem, ends_)),
       measure_(measure_of(problem, length)),
-      counter_(counter_of(problem, sentences_, histories_, ends_)),
-      messages_(sentences_, histories_),
+      counter_(counter_of(problem, sentences_, counted)),
+      messages_(sentences_, histories_, *problem.kernels),
       best_(best),
       outcome_(outcome),
       limits_(limits),
@@ -35,7 +38,7 @@ LengthSearch::LengthSearch(const Problem &problem, Index length, Incumbent &best
       band_(sentences_, histories_, messages_, *counter_, measure_, problem.objective, meter),
       chain_(problem.kind == Kind::Bleu && problem.clip),
       first_split_(outcome.splits.size()) {
-    sizes_ = sentences_.magnitude() + problem.objective.margin + std::abs(problem.objective.truth);
+    sizes_ = sentences_.magnitude(*problem.kernels) + problem.objective.margin + std::abs(problem.objective.truth);
     unit_ = 64 * static_cast<double>(length + 8) * std::numeric_limits<double>::epsilon();
     most_price_ = 4 * sizes_;
     whole_ = whole();
@@ -76,14 +79,10 @@ Box LengthSearch::whole() const {
     return box;
 }
 
-void LengthSearch::add(Split split) {
-    outcome_.splits.push_back(split);
-    splits_.push_back(std::move(split));
-}
+void LengthSearch::add(Split split) { outcome_.splits.push_back(std::move(split)); }
 
 double LengthSearch::first() {
-    const std::size_t units = histories_.units().size();
-    add({std::vector<std::vector<double>>(sentences_.length, std::vector<double>(units, 1.0))});
+    add(Split(sentences_.length, histories_.units().size(), 1.0));
     return pass({}, 0).most;
 }
 
@@ -107,7 +106,7 @@ bool LengthSearch::without_longest() {
 
 BandResult LengthSearch::look(const Pass &chosen, const Box &box, const BandLimits &limits) {
     const Pass at = pass(chosen.prices, chosen.split);
-    BandResult found = band_.run({at, splits_[at.split], box, best_.value, tolerance(at), chain_}, limits);
+    BandResult found = band_.run({at, split(at.split), box, best_.value, tolerance(at), chain_}, limits);
     outcome_.cells += found.cells;
     outcome_.bytes = std::max(outcome_.bytes, found.bytes);
     if (!found.labelling.empty()) offer(found.labelling);
@@ -141,37 +140,29 @@ bool LengthSearch::halve(const Todo &todo, const Pass &pass, double whole, std::
     return true;
 }
 
-// Prove a box, or put its halves on the list; false where the limits are reached.
+// Prove a box, or put it or its halves back on the list; false where the limits are reached.
 bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     if (!shrink(todo.box)) return true;
-    double budget = 0;
-    std::size_t at = improve(todo.box, budget, 16);
+    improve(todo.box, todo.budget, 16);
     if (!shrink(todo.box)) return true;
-    at = best_pass(todo.box, budget);
-    if (budget > tolerance(passes_[at])) {
-        look(passes_[at], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
-        if (!shrink(todo.box)) return true;
-        at = best_pass(todo.box, budget);
-    }
+    const std::size_t at = best_pass(todo.box, todo.budget);
     const double left_cells = limits_.cells - static_cast<double>(outcome_.cells);
     const Index most = static_cast<Index>(std::min<double>(static_cast<double>(todo.limit), left_cells));
     const BandResult found = look(passes_[at], todo.box, {most, limits_.bytes, 0});
     if (found.complete) {
-        record(passes_[at], todo.box, budget, found.cells);
+        record(passes_[at], todo.box, todo.budget, found.cells);
         return true;
     }
-    todo.budget = budget;
     if (static_cast<double>(outcome_.cells) >= limits_.cells) {
         left.push_back(todo);
         return false;
     }
-    if (better_shares(todo.box)) {
-        left.push_back(todo);
-        return true;
-    }
-    if (halve(todo, passes_[at], budget, left)) return true;
+    const bool better = better_shares(todo.box);
+    if (!todo.met) look(passes_[best_pass(todo.box, todo.budget)], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
+    todo.met = true;
+    if (!better && todo.limit >= limits_.few && halve(todo, passes_[at], todo.budget, left)) return true;
+    if (!better) todo.limit *= kMore;
     left.push_back(todo);
-    left.back().limit *= 4;
     return found.bytes < limits_.bytes;
 }
 
@@ -192,9 +183,8 @@ bool LengthSearch::run() {
     if (passes_[0].most == kNegativeInfinity) return true;
     if (measure_.geometric() && without_longest()) return true;
     add(counter_->split(passes_[0].labelling));
-    pass({}, splits_.size() - 1);
     fixed_point();
-    std::vector<Todo> left{{whole_, limits_.few, kInfinity}};
+    std::vector<Todo> left{{whole_, std::max<Index>(limits_.few / kFirst, 1), kInfinity}};
     bool going = true;
     while (going && !left.empty()) {
         std::stable_sort(left.begin(), left.end(), [](const Todo &a, const Todo &b) { return a.budget < b.budget; });

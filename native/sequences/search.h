@@ -16,6 +16,7 @@ enum class Kind { Bleu, RougeN, RougeL };
 
 struct Problem {
     Chain chain;
+    const ChainKernels *kernels;
     References references;  // words as numbers, -1 for those that no label stands for
     Kind kind;
     Index order;  // the longest n-grams of BLEU, the n-grams of ROUGE-N
@@ -49,6 +50,13 @@ struct Outcome {
     double bytes = 0;
 };
 
+// What counts, for sentences of any length.
+struct Counted {
+    GramCounter::Ends ends;
+    Histories histories;
+    explicit Counted(const Problem &problem);
+};
+
 struct Limits {
     double cells, bytes;
     Index few;  // cells of a box that is looked through before it is cut in two
@@ -63,8 +71,8 @@ struct Incumbent {
 
 class LengthSearch {
   public:
-    LengthSearch(const Problem &problem, Index length, Incumbent &best, Outcome &outcome, const Limits &limits,
-                 Meter &meter);
+    LengthSearch(const Problem &problem, const Counted &counted, Index length, Incumbent &best, Outcome &outcome,
+                 const Limits &limits, Meter &meter);
     // The most that any sentence of this length can reach, by one pass without prices.
     double first();
     // False where the limits ended it; then `bound` says what is left.
@@ -77,9 +85,12 @@ class LengthSearch {
         Box box;
         Index limit;
         double budget;
+        bool met = false;  // whether a beam has gone through it
     };
     // search.cpp
     void add(Split split);
+    const Split &split(std::size_t number) const { return outcome_.splits[first_split_ + number]; }
+    std::size_t splits() const { return outcome_.splits.size() - first_split_; }
     Box whole() const;
     bool without_longest();
     bool settle(Todo todo, std::vector<Todo> &left);
@@ -97,17 +108,19 @@ class LengthSearch {
     std::size_t best_pass(const Box &box, double &budget) const;
     std::size_t improve(const Box &box, double &budget, int passes);
     void fixed_point();
-    Prices charged(const Pass &pass) const;
+    Prices charged(const Pass &pass, std::size_t split) const;
     Prices proximal(const Box &box, const Pass &center, double step) const;
 
     // shares.cpp
     bool better_shares(const Box &box);
+    double gram_shares(const Pass &center, const Box &box, Split &best);
+    double row_shares(const Pass &center, const Box &box, Split &best);
+    double tried(const Prices &prices, const Split &split, std::vector<std::int64_t> &labelling);
     void charge_more(Split &split, const std::vector<std::int64_t> &labelling, const Prices &prices, double gap) const;
 
     const Problem &problem_;
+    const Histories &histories_;
     Sentences sentences_;
-    GramCounter::Ends ends_;
-    Histories histories_;
     Measure measure_;
     std::unique_ptr<Counter> counter_;
     Messages messages_;
@@ -123,10 +136,10 @@ class LengthSearch {
     bool chain_;  // whether tallies of longer n-grams are no larger
     std::vector<Pass> passes_;
     std::vector<Prices> charged_;  // of the labelling of each pass
-    std::vector<Split> splits_;
-    std::size_t first_split_;  // in the outcome's list
+    std::size_t first_split_;      // in the outcome's list
     std::size_t messages_at_ = 0;
-    int share_searches_ = 0;
+    int share_searches_ = 0, row_steps_ = 0;
+    std::vector<double> agreed_;  // by position and unit: how often the sentences of late had it
     Tallies best_tallies_{};
     double best_value_ = kNegativeInfinity;  // of this length
     double bound_ = kNegativeInfinity;

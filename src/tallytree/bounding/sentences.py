@@ -4,8 +4,9 @@ At prices ``μ`` a sentence is charged a share of the price of an n-gram whereve
 more than ``μ·tally`` in total: the shares of an n-gram add up to no more than it may count. So no sentence of
 a length has ``F(y) - μ·G(y)`` above ``A``, the maximum found by a plain pass. One that beats the value ``v``
 with a tally ``l`` has ``F >= need(l)``, so it is within ``D = A - min (need(l) - μ·l)`` of the maximum, and
-all prefixes of such sentences were examined. For ROUGE-L the shares follow an increasing map of positions to
-positions of the reference: agreements along it are at most the longest common subsequence.
+all prefixes of such sentences were examined. For ROUGE-L the shares are a mixture of alignments, increasing
+maps of positions to positions of the reference: agreements along each are at most the longest common
+subsequence.
 """
 
 from __future__ import annotations

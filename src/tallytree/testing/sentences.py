@@ -51,7 +51,12 @@ def check_sentences(solution: Solution, evidence: SentenceEvidence) -> None:
 
 
 def _check_shares(evidence: SentenceEvidence, one: SentencePart) -> None:
-    """Check the shares against how often an n-gram may count, or an increasing map of positions."""
+    """Check the shares against how often an n-gram may count, or against alignments.
+
+    For ROUGE-L, shares that no sentence can have together in one alignment add up to at most 1, so they are
+    a mixture of alignments (Dilworth). Such positions and places form a path on which positions increase and
+    places decrease.
+    """
     shares = evidence.shares[one.split]
     assert shares.shape == (one.length, len(evidence.units))
     assert (shares >= 0).all() and (shares <= 1).all()
@@ -61,9 +66,11 @@ def _check_shares(evidence: SentenceEvidence, one: SentencePart) -> None:
         return
     tally = np.array([reference for _, reference, _ in evidence.units], dtype=int)
     for reference in set(tally.tolist()):
-        places = [np.flatnonzero(row[tally == reference]).tolist() for row in shares]
-        along = [place for row in places for place in row]
-        assert along == sorted(set(along)) and all(len(row) < 2 for row in places), "no increasing map"
+        heaviest = np.zeros(np.count_nonzero(tally == reference) + 1)  # of paths to places below each
+        for row in shares[::-1, tally == reference]:
+            for place, share in enumerate(row):
+                heaviest[place + 1] = max(heaviest[place], heaviest[place + 1]) + share
+        assert heaviest.max() <= 1 + 1e-9, "no mixture of alignments"
 
 
 def _check_length(
