@@ -1,5 +1,6 @@
 // Blocks of a dual at the border to Python.
 #include "svm/dual_steps.h"
+#include "svm/plane_sets.h"
 #include "bind/checks.h"
 
 namespace tallytree {
@@ -11,6 +12,14 @@ void require(bool holds) {
     if (!holds) throw nb::value_error("the planes of a block do not fit each other or the weights");
 }
 
+// All indices at once, by their signs: a branch for each would take longer than the sums they are for.
+void require_within(std::span<const std::int64_t> indices, std::size_t dimension) {
+    const std::uint64_t last = static_cast<std::uint64_t>(dimension) - 1;
+    std::uint64_t signs = 0;
+    for (auto index : indices) signs |= static_cast<std::uint64_t>(index) | (last - static_cast<std::uint64_t>(index));
+    require(signs >> 63 == 0);
+}
+
 PlaneBlock make_block(Ints indices, Doubles values, Ints ends, std::size_t dimension) {
     require(indices.size() == values.size());
     std::int64_t last = 0;
@@ -19,7 +28,7 @@ PlaneBlock make_block(Ints indices, Doubles values, Ints ends, std::size_t dimen
         last = end;
     }
     require(last == static_cast<std::int64_t>(indices.size()));
-    for (auto index : as_span(indices)) require(index >= 0 && index < static_cast<std::int64_t>(dimension));
+    require_within(as_span(indices), dimension);
     return {as_span(indices), as_span(values), as_span(ends), {}, {}};
 }
 
@@ -27,16 +36,46 @@ auto inner(Ints indices, Doubles values, Ints ends, Doubles vector) {
     return to_numpy(block_inner(make_block(indices, values, ends, vector.size()), as_span(vector)));
 }
 
-double improve(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Changing alpha,
-               Changing weights, Changing lag, double lag_factor, std::int64_t steps, double enough, double rounding) {
-    PlaneBlock block = make_block(indices, values, ends, weights.size());
+// A block with its offsets and inner products.
+PlaneBlock make_whole(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, std::size_t dimension) {
+    PlaneBlock block = make_block(indices, values, ends, dimension);
     const auto planes = offsets.size();
-    require(planes > 0 && ends.size() == planes && alpha.size() == planes);
-    require(gram.shape(0) == planes && gram.shape(1) == planes);
-    require(lag.size() == 0 || lag.size() == weights.size());
+    require(planes > 0 && ends.size() == planes && gram.shape(0) == planes && gram.shape(1) == planes);
     block.offsets = as_span(offsets);
     block.gram = as_span(gram);
+    return block;
+}
+
+double improve(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Changing alpha,
+               Changing weights, Changing lag, double lag_factor, std::int64_t steps, double enough, double rounding) {
+    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, weights.size());
+    require(alpha.size() == offsets.size());
+    require(lag.size() == 0 || lag.size() == weights.size());
     return improve_block(block, {steps, enough, rounding}, as_span(alpha), as_span(weights), as_span(lag), lag_factor);
+}
+
+nb::object as_arrays(PlaneSet set) {
+    const std::size_t planes = set.offsets.size();
+    return nb::make_tuple(to_numpy(std::move(set.indices)), to_numpy(std::move(set.values)),
+                          to_numpy(std::move(set.ends)), to_numpy(std::move(set.offsets)),
+                          to_numpy(std::move(set.gram), {planes, planes}), to_numpy(std::move(set.alpha)));
+}
+
+nb::object grow(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Doubles alpha,
+                Ints more_indices, Doubles more_values, double more_offset, Changing workspace) {
+    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, workspace.size());
+    require(alpha.size() == offsets.size() && more_indices.size() == more_values.size());
+    require_within(as_span(more_indices), workspace.size());
+    const PlaneView plane{as_span(more_indices), as_span(more_values), more_offset};
+    if (has_plane(block, plane)) return nb::none();
+    return as_arrays(grown(block, as_span(alpha), plane, as_span(workspace)));
+}
+
+nb::object trim(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Doubles alpha, Doubles slopes,
+                std::int64_t room) {
+    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, std::numeric_limits<std::int64_t>::max());
+    require(alpha.size() == offsets.size() && slopes.size() == offsets.size() && room > 0);
+    return as_arrays(trimmed(block, as_span(alpha), as_span(slopes), room));
 }
 
 }  // namespace
@@ -47,6 +86,11 @@ void bind_dual_steps(nb::module_ &m) {
     m.def("improve_block", &improve, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
           "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "weights"_a.noconvert(),
           "lag"_a.noconvert(), "lag_factor"_a, "steps"_a, "enough"_a, "rounding"_a);
+    m.def("grow_block", &grow, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
+          "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "more_indices"_a.noconvert(),
+          "more_values"_a.noconvert(), "more_offset"_a, "workspace"_a.noconvert());
+    m.def("trim_block", &trim, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
+          "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "slopes"_a.noconvert(), "room"_a);
 }
 
 }  // namespace tallytree

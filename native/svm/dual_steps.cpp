@@ -28,9 +28,11 @@ void move(const PlaneBlock &block, std::vector<double> &slopes, std::span<double
 
 std::vector<double> block_inner(const PlaneBlock &block, std::span<const double> vector) {
     std::vector<double> inner(block.ends.size(), 0);
-    for (Index k = 0; k < static_cast<Index>(inner.size()); k++)
-        for (Index e = first_entry(block, k); e < block.ends[k]; e++)
-            inner[k] += block.values[e] * vector[block.indices[e]];
+    for (Index k = 0; k < static_cast<Index>(inner.size()); k++) {
+        double sum = 0;
+        for (Index e = first_entry(block, k); e < block.ends[k]; e++) sum += block.values[e] * vector[block.indices[e]];
+        inner[k] = sum;
+    }
     return inner;
 }
 

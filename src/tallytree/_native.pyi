@@ -501,6 +501,38 @@ def improve_block(
     rounding: float,
 ) -> float: ...
 
+_PlaneArrays = tuple[
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+]
+
+def grow_block(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    more_indices: NDArray[np.int64],
+    more_values: NDArray[np.float64],
+    more_offset: float,
+    workspace: NDArray[np.float64],
+) -> _PlaneArrays | None: ...
+def trim_block(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    room: int,
+) -> _PlaneArrays: ...
+
 class SequenceMeasure(enum.Enum):
     BLEU = ...
     ROUGE_N = ...

@@ -143,3 +143,19 @@ def test_only_what_can_matter_is_computed(files, capsys, monkeypatch):
     lines = said(capsys, "plan", *ask).splitlines()
     assert lines[-2].startswith("distribution and sample: about ")
     assert lines[-1].startswith("marginals: about ")
+
+
+def test_names_may_be_quoted_as_in_formulas(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    states = {"states": ["O", "B-NP"], "chain": {"unary": [[0, 1], [0, -2]], "pairwise": [[1, 0], [0, 1]]}}
+    counts = [{"name": "B-NP", "count": {"state": "B-NP"}}]
+    Path("np.json").write_text(json.dumps({"tallytree": 1, "model": states, "statistics": counts}))
+    given = [
+        ("--given", "B-NP=1"),
+        ("--given", "'B-NP'=1"),
+        ("--given", '"B-NP"=1'),
+        ("--where", "'B-NP' == 1"),
+    ]
+    assert len({said(capsys, "marginals", "np.json", *one) for one in given}) == 1
+    asked = ("--count", "n='B-NP'", "--given", "n=1", "--fix", "0='B-NP'")
+    assert said(capsys, "marginals", "np.json", *asked).splitlines()[0].split()[-2:] == ["B-NP", "1.0000"]

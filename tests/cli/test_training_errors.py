@@ -13,7 +13,7 @@ from command_line import COLUMNS, run, said
 
 import tallytree as tt
 from tallytree.cli.exits import Exit
-from tallytree.learning import SequenceSVM, load
+from tallytree.learning import TAGGING, SequenceSVM, WindowFeatures, load
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,19 @@ from tallytree.learning import SequenceSVM, load
         ("parse g.json train.mrg -o no/trees", Exit.USAGE, "tallytree: no/trees: No such file"),
         ("train tag train.mrg -o m.npz", Exit.MALFORMED, "line 2 of train.mrg has"),
         ("tag chunker.npz train.txt", Exit.MALFORMED, "was trained to chunk; use `tallytree chunk`"),
-        ("tag plain.npz train.txt", Exit.MALFORMED, "is not a tagger or chunker written by"),
+        ("tag plain.npz train.txt", Exit.MALFORMED,
+         "is not a tagger or chunker: train one with `tallytree train`, or in Python as SequenceSVM"),
         ("tag train.txt train.txt", Exit.MALFORMED, "is not a tallytree estimator"),
         ("chunk chunker.npz train.mrg --format text", Exit.MALFORMED, "which raw text does not have"),
         ("chunk chunker.npz one.txt", Exit.MALFORMED,
          "line 1 of one.txt: the tag should be in column 2, but there is one column: 'word'"),
         ("chunk chunker.npz train.txt --where n>=1", Exit.MALFORMED,
-         "--where uses 'n', which is not a label, and not defined by --count; the names are B-NP, B-VP, "),
+         "--where uses 'n', which is not a label or a count; the names are B-NP, B-VP, "),
         ("chunk chunker.npz train.txt --count np=B-NP --where npp>=1", Exit.MALFORMED, "did you mean 'np'?"),
         ("chunk chunker.npz train.txt --where n=>1", Exit.MALFORMED,
          "--where: \"n=>1\", character 2: '=>' has no meaning in a formula; write >="),
         ("chunk chunker.npz train.txt --where B-NP>=1", Exit.MALFORMED,
-         "and not defined by --count. In a formula, - means minus; quote the name B-NP: 'B-NP'"),
+         "not a label or a count. In a formula, - means minus; quote the name B-NP: 'B-NP'"),
         ("chunk chunker.npz train.txt --count n=B-NP --where n-m>=1", Exit.MALFORMED, "--where uses 'm'"),
         ("chunk chunker.npz train.txt --count n=B-PN", Exit.MALFORMED, "'B-PN'; did you mean 'B-NP'?"),
         ("chunk chunker.npz train.txt --count n=O --where n", Exit.MALFORMED, "--where takes a condition"),
@@ -100,6 +101,9 @@ from tallytree.learning import SequenceSVM, load
         ("train tag train.txt -o train.txt", Exit.USAGE, "train.txt would be overwritten, but it is"),
         ("train parse train.mrg -o train.mrg", Exit.USAGE, "train.mrg would be overwritten"),
         ("chunk chunker.npz train.txt -o ./chunker.npz", Exit.USAGE, "chunker.npz would be overwritten"),
+        ("chunk chunker.npz train.txt -o train.txt", Exit.USAGE, "train.txt would be overwritten"),
+        ("chunk chunker.npz train.txt --decode expected-f", Exit.MALFORMED,
+         "chunker.npz gives scores, not probabilities; train it with --objective to use --decode expected-f"),
         ("parse g.json train.mrg -o g.json", Exit.USAGE, "g.json would be overwritten"),
         ("chunk chunker.npz odd.txt --score", Exit.MALFORMED, "of odd.txt: 'X-NP' in the last column is"),
         ("train parse train.mrg -o g.json --test empty.txt", Exit.MALFORMED, "no trees in empty.txt"),
@@ -162,6 +166,27 @@ def test_files_may_stand_behind_options(corpora, capsys):
     before = said(capsys, "parse", "g.json", "train.mrg", "--score", "--format", "trees")
     assert said(capsys, "parse", "g.json", "--score", "train.mrg", "--format", "trees") == before
     assert said(capsys, "parse", "--score", "--format", "trees", "g.json", "train.mrg") == before
+
+
+@pytest.mark.parametrize(("command", "column"), [("chunk", 2), ("tag", 1)])
+def test_models_saved_in_python_are_read(corpora, capsys, command, column):
+    sentences = tt.io.read_conll("train.txt")
+    y = [[row[column] for row in sentence] for sentence in sentences]
+    features = WindowFeatures() if command == "chunk" else WindowFeatures(TAGGING, parts=True)
+    tt.learning.save(SequenceSVM(features=features).fit(sentences, y), "own.npz")
+    assert "accuracy   1.0000" in said(capsys, command, "own.npz", "train.txt", "--score")
+    wide = WindowFeatures([((2, 0),)])
+    tt.learning.save(SequenceSVM(features=wide).fit(sentences, y), "own.npz")
+    assert run(command, "own.npz", "train.txt") == Exit.MALFORMED
+    assert "the features of own.npz read 3 columns" in capsys.readouterr().err
+
+
+def test_labels_may_be_quoted_as_in_formulas(corpora, capsys):
+    run("train", "chunk", "train.txt", "-o", "chunker.npz", "--quiet", "--tolerance", "0.5")
+    capsys.readouterr()
+    plain = said(capsys, "chunk", "chunker.npz", "train.txt", "--count", "n=B-NP,I-NP", "--where", "n <= 1")
+    quoted = ("--count", "n='B-NP', \"I-NP\"", "--where", "n <= 1")
+    assert said(capsys, "chunk", "chunker.npz", "train.txt", *quoted) == plain
 
 
 @pytest.mark.parametrize("command", ["chunk", "parse"])

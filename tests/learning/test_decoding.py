@@ -1,5 +1,7 @@
 """The labelling with the largest expected F, compared with enumeration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,15 @@ from hypothesis import strategies as st
 from strategies import models
 
 import tallytree as tt
-from tallytree.learning import BestDecoder, Decoder, ExpectedFBeta, KBestDecoder, SequenceSVM
+from tallytree.learning import (
+    BestDecoder,
+    Decoder,
+    ExpectedFBeta,
+    KBestDecoder,
+    MaxExpected,
+    SequenceCRF,
+    SequenceSVM,
+)
 from tallytree.testing import brute_force
 
 
@@ -46,7 +56,7 @@ def test_what_it_cannot_do_is_refused():
     model = tt.Model.chain(np.zeros((2, 2)), np.zeros((2, 2)), states=["O", "B"])
     with pytest.raises(tt.ModelError, match="remove where="):
         ExpectedFBeta(background="O")(model, where=tt.count(state="B") >= 1)
-    with pytest.raises(tt.ModelError, match="scale must be a positive number, got 0"):
+    with pytest.raises(tt.ModelError, match="scale must be a positive number, or None, got 0"):
         ExpectedFBeta(background="O", scale=0.0)(model)
     with pytest.raises(tt.ModelError, match="no variable of this model has the state 'X'"):
         ExpectedFBeta(background="X")(model)
@@ -84,3 +94,41 @@ def test_names_in_place_of_decoders_and_unknown_labels_are_refused():
         fitted.predict(X, decode="chunk-f2")
     with pytest.raises(tt.ModelError, match="where uses 'z', which is not a label; the names are x, y"):
         fitted.predict(X, where="z <= 1")
+
+
+SENTENCES = [[["a"], ["b"], ["a"]], [["b"], ["c"]], [["c"], ["a"], ["b"], ["c"]]]
+LABELS = [["B", "O", "B"], ["O", "I"], ["I", "B", "O", "O"]]
+
+
+@pytest.mark.parametrize(
+    "decoder", [ExpectedFBeta(background="O"), MaxExpected("f1"), MaxExpected("accuracy")]
+)
+def test_scores_of_an_svm_need_a_scale(decoder):
+    svm = SequenceSVM(tolerance=0.5).fit(SENTENCES, LABELS)
+    with pytest.warns(
+        UserWarning, match=r"not log-probabilities.*choose \w+\(scale=\.\.\.\) on held-out data"
+    ):
+        plain = svm.predict(SENTENCES, decode=decoder)
+    scaled = svm.predict(SENTENCES, decode=replace(decoder, scale=1.0))
+    assert [z.tolist() for z in plain] == [z.tolist() for z in scaled]
+    SequenceCRF().fit(SENTENCES, LABELS).predict(SENTENCES, decode=decoder)  # without a warning
+
+
+@pytest.mark.parametrize("scale", [None, 0.5, 3.0])
+def test_the_best_expected_f_of_many_sentences_is_that_of_each(scale):
+    crf = SequenceCRF(c2=0.1).fit(SENTENCES, LABELS)
+    decoder = ExpectedFBeta(beta=2.0, background="O", scale=scale)
+    found = crf.predict(SENTENCES, decode=decoder)
+    assert [z.tolist() for z in found] == [decoder(model).tolist() for model in crf._models(SENTENCES)]
+
+
+@pytest.mark.parametrize("name", ["predict_marginals", "predict_chunks", "log_loss", "expected_loss"])
+def test_an_svm_says_who_has_probabilities(name):
+    svm = SequenceSVM()
+    assert not hasattr(svm, name) and hasattr(SequenceCRF(), name)
+    with pytest.raises(
+        AttributeError, match=f"SequenceSVM has no {name}: its scores are not .*use SequenceCRF"
+    ):
+        getattr(svm, name)
+    with pytest.raises(AttributeError, match="object has no attribute 'wieghts_'"):
+        getattr(svm, "wieghts_")  # noqa: B009

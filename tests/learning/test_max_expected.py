@@ -113,7 +113,7 @@ def test_what_cannot_be_asked_is_refused():
 def test_estimators_decode_in_one_batch(estimator, loss):
     words, y = sentences(8)
     X = [strings(sentence) for sentence in words]
-    decoder = MaxExpected(loss)
+    decoder = MaxExpected(loss, scale=1.0)
     found = estimator.fit(X, y).predict(X, decode=decoder)
     one_by_one = [decoder(model).tolist() for model in estimator._models(X)]
     assert [labels.tolist() for labels in found] == one_by_one

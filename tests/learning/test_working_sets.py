@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
-from tallytree.kernels.native import block_inner, improve_block
-from tallytree.learning import working_sets
-from tallytree.learning.planes import Plane
+from tallytree.kernels.native import block_inner, grow_block, improve_block, trim_block
+from tallytree.learning.planes import Plane, combined
 from tallytree.learning.working_sets import _RULES, WorkingSet
+from tallytree.running import dual_steps
 
 DIMENSION = 7
 
@@ -131,6 +131,73 @@ def test_arrays_that_do_not_fit_are_refused(changes):
     assert block_inner(fine["indices"], fine["values"], fine["ends"], np.arange(3.0)).tolist() == [2.0]
 
 
+def merged(planes, alpha, gradients, room):
+    """The same in plain Python: drop idle planes, then merge the two lightest; return planes and weights."""
+    idle = [k for k in np.argsort(gradients, kind="stable") if alpha[k] == 0.0]
+    dropped = idle[: max(len(planes) - room, 0)]
+    left = [k for k in range(len(planes)) if k not in dropped]
+    planes, alpha = [planes[k] for k in left], alpha[left]
+    while len(planes) > room:
+        first, second = np.sort(np.argsort(alpha, kind="stable")[:2]).tolist()
+        total = alpha[first] + alpha[second]
+        planes[first] = combined([planes[first], planes[second]], alpha[[first, second]] / total)
+        alpha[first] = total
+        del planes[second]
+        alpha = np.delete(alpha, second)
+    return planes, alpha
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 8))
+def test_trimming_is_that_of_the_definition(seed, count, room):
+    rng = np.random.default_rng(seed)
+    planes = planes_of(rng, count)
+    alpha = rng.integers(0, 4, len(planes)) / 4.0  # some are 0, some are equal
+    gradients = rng.integers(0, 3, len(planes)).astype(float)
+    one = WorkingSet(planes, alpha)
+    one.trim(room, gradients)
+    wanted, weights = merged(planes, alpha, gradients, room)
+    assert len(one) == len(wanted) and one.alpha.tolist() == weights.tolist()
+    for found, plane in zip(one.planes, wanted, strict=True):
+        assert found.indices.tolist() == plane.indices.tolist()
+        assert found.values.tolist() == plane.values.tolist() and found.offset == plane.offset
+    np.testing.assert_allclose(one.gram, dense(wanted) @ dense(wanted).T, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "number", ["more_indices", "more_values", "workspace", "slopes", "room", "gram", "alpha"]
+)
+def test_arrays_that_do_not_fit_are_refused_when_planes_come_and_go(number):
+    block = {
+        "indices": np.array([0, 2]),
+        "values": np.ones(2),
+        "ends": np.array([2]),
+        "offsets": np.ones(1),
+        "gram": np.ones((1, 1)),
+        "alpha": np.ones(1),
+    }
+    more = {
+        "more_indices": np.array([1]),
+        "more_values": np.ones(1),
+        "more_offset": 1.0,
+        "workspace": np.zeros(3),
+    }
+    less = {"slopes": np.ones(1), "room": 1}
+    wrong = {
+        "more_indices": np.array([3]),
+        "more_values": np.ones(2),
+        "workspace": np.zeros(2),
+        "slopes": np.ones(2),
+        "room": 0,
+        "gram": np.ones((2, 2)),
+        "alpha": np.ones(2),
+    }
+    assert len(grow_block(**block, **more)[3]) == 2 and len(trim_block(**block, **less)[3]) == 1
+    call, fine = (trim_block, less) if number in less else (grow_block, more)
+    with pytest.raises(ValueError, match="do not fit each other or the weights"):
+        call(**{**block, **fine, number: wrong[number]})
+
+
 def test_an_interrupt_leaves_a_set_that_fits_together(monkeypatch):
     def interrupted(*parts):
         raise KeyboardInterrupt
@@ -138,12 +205,10 @@ def test_an_interrupt_leaves_a_set_that_fits_together(monkeypatch):
     rng = np.random.default_rng(2)
     *some, last = planes_of(rng, 4)
     one = WorkingSet(some, np.ones(3))
-    monkeypatch.setattr(working_sets, "Slopes", interrupted)
+    monkeypatch.setattr(dual_steps, "Slopes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         one.add(last, np.zeros(1000))
     with pytest.raises(KeyboardInterrupt):
-        one._keep(np.array([True, False, True]))
-    with pytest.raises(KeyboardInterrupt):
-        one._merge(0, 1)
+        one.trim(1, np.zeros(3))
     assert one.alpha.sum() == 3
     assert len(one.planes) == len(one.alpha) == len(one.offsets) == len(one.gram) == 3

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import reduce
 from typing import TypeVar
 
-from tallytree.cli.inputs import condition, pairs
+from tallytree.cli.inputs import condition, pairs, unquoted
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition_on
@@ -26,7 +26,8 @@ def counts_of(
     found = []
     for name, text in pairs(options.count, "--count"):
         name_in_formula(name, "--count:")
-        labels = [label.strip() for label in text.split(",")]
+        written = [label.strip() for label in text.split(",")]
+        labels = [label if label in known else unquoted(label) for label in written]
         for label in labels:
             if label not in known:
                 raise ModelError(f"--count {name}: {_unknown(label, known)}")
@@ -53,7 +54,7 @@ def constraint_of(
     def count(label: str) -> Statistic:
         return make([label], label)
 
-    noun = "label, and not defined by --count"
+    noun = "label or a count"
     read = [condition(text) for text in options.where]
     parts = [as_condition_on("--where", formula, statistics, known, count, noun) for formula in read]
     return reduce(operator.and_, parts) if parts else None

@@ -180,18 +180,17 @@ def learned(estimator: Any, output: str) -> dict[str, Any]:
         "passes": len(estimator.history_),
         "converged": estimator.converged_,
         **({"interrupted": True} if estimator.interrupted_ else {}),
-        **(
-            {"objective": estimator.primal_, "gap": _relative_gap(estimator)}
-            if estimator.primal_ < inf
-            else {}
-        ),
+        **({"objective": estimator.primal_, **_distance(estimator)} if estimator.primal_ < inf else {}),
         "seconds": last.seconds if last is not None else 0.0,
     }
 
 
-def _relative_gap(estimator: Any) -> float:
-    """Return the relative gap, which is compared with --tolerance."""
-    return max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0
+def _distance(estimator: Any) -> dict[str, float]:
+    """Return what is compared with --tolerance: the relative gap, or the gradient if there is no bound."""
+    gradient = estimator.history_[-1].gradient if estimator.history_ else None
+    if gradient is not None:
+        return {"gradient": gradient}
+    return {"gap": max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0}
 
 
 def ended(told: dict[str, Any]) -> int:

@@ -123,7 +123,9 @@ _READERS: Mapping[str, Callable[[Source], ProblemFile]] = {
 
 
 def _extended(problem: ProblemFile, options: Namespace) -> ProblemFile:
-    model = problem.model.restricted({_number(v): _number(s) for v, s in pairs(options.fix, "--fix")})
+    model = problem.model.restricted(
+        {_number(v): _number(unquoted(s)) for v, s in pairs(options.fix, "--fix")}
+    )
     counts = [_count(name, states) for name, states in pairs(options.count, "--count")]
     values = {name: _value(name, value) for name, value in pairs(options.set, "--set")}
     statistics: list[Statistic | Recipe] = [*problem.statistics, *counts]
@@ -191,11 +193,25 @@ def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
             raise UsageError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")
-    names = [name.strip() for name, _, _ in parts]
+    names = [unquoted(name.strip()) for name, _, _ in parts]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"{option} sets {twice!r} twice; give it once")
-    return [(name.strip(), value.strip()) for name, _, value in parts]
+    return [(name, value.strip()) for name, (_, _, value) in zip(names, parts, strict=True)]
+
+
+def unquoted(text: str) -> str:
+    """Return a name without the quotes that it needs in a formula.
+
+    Examples
+    --------
+    >>> unquoted("'B-NP'"), unquoted('"B-NP"'), unquoted("B-NP"), unquoted("''")
+    ('B-NP', 'B-NP', 'B-NP', "''")
+    """
+    mark, inside = text[:1], text[1:-1]
+    return (
+        inside if mark in ("'", '"') and text.endswith(mark) and inside.strip(mark) == inside != "" else text
+    )
 
 
 def _number(text: str) -> str | int:
@@ -203,7 +219,7 @@ def _number(text: str) -> str | int:
 
 
 def _count(name: str, states: str) -> Recipe:
-    return count(state=[_number(state.strip()) for state in states.split(",")], name=name)
+    return count(state=[_number(unquoted(state.strip())) for state in states.split(",")], name=name)
 
 
 def _value(name: str, text: str) -> float:

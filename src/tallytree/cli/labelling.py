@@ -112,22 +112,25 @@ class Labeller(NamedTuple):
 def loaded(path: str, name: str) -> Labeller:
     """Read a model for a task."""
     svm: Any = learning().load(path)
+    features = getattr(svm, "features", None)
+    if "name" not in svm.notes_ and features is not None:  # saved in Python
+        return Labeller(svm, Task.of_columns(name, features.columns, path))
     task = Task.of(svm.notes_, path)
     if task.name != name:
         raise ModelError(f"{path} was trained to {task.name}; use `tallytree {task.name}`")
-    if getattr(svm, "features", None) is None:
+    if features is None:
         raise ModelError(f"{path} does not say how to compute features of sentences; train it again")
     return Labeller(svm, task)
 
 
 def _run(name: str) -> Callable[[Namespace], int]:
     def run(options: Namespace) -> int:
-        check_apart(options.output, options.model)
+        check_apart(options.output, options.model, options.file)
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
-        _check_probabilities(options, labeller, kind)
         known = labeller.svm.classes_.tolist()
         decode, where = _decoder(options, known), _constraint(options, known)
+        _check_probabilities(options, labeller, kind)
         truths: list[list[str]] = []
         found: list[list[str]] = []
         with written_to(options.output, shown=not options.score) as write:
@@ -193,10 +196,12 @@ def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str
 
 def _check_probabilities(options: Namespace, labeller: Labeller, kind: Any) -> None:
     has_scores_only = not hasattr(labeller.svm, "predict_marginals")
-    if has_scores_only and options.maximise is not None and options.scale is None:
+    chosen = "--decode expected-f" if options.decode == "expected-f" else "--maximise"
+    expected = options.maximise is not None or options.decode == "expected-f"
+    if has_scores_only and expected and options.scale is None:
         raise ModelError(
-            f"{options.model} gives scores, not probabilities; train it with --objective to use --maximise, "
-            "or give the factor that makes its scores log-probabilities with --scale"
+            f"{options.model} gives scores, not probabilities; train it with --objective to use {chosen}, or "
+            "give the factor that makes its scores log-probabilities with --scale, chosen on held-out data"
         )
     if not options.marginals:
         return

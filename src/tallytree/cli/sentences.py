@@ -1,6 +1,7 @@
 """Reading and writing sentences: columns, CoNLL-U, and raw text with one sentence per line.
 
-The input is copied to the output with an additional column (or, in CoNLL-U, with one filled in), including
+The input is copied to the output, including comments, with an additional column (or, in CoNLL-U, with one
+filled in).
 """
 
 from __future__ import annotations
@@ -52,8 +53,22 @@ class Task(NamedTuple):
         except (KeyError, TypeError, ValueError):
             right = False
         if not right:
-            raise ModelError(f"{path} is not a tagger or chunker written by `tallytree train`")
+            raise ModelError(
+                f"{path} is not a tagger or chunker: train one with `tallytree train`, or in Python as "
+                "SequenceSVM or SequenceCRF with features=WindowFeatures()"
+            )
         return task
+
+    @classmethod
+    def of_columns(cls, name: str, columns: int, path: str) -> Task:
+        """Return the task of a model that was saved in Python and reads this many columns."""
+        reads = ("word", "tag")[:columns]
+        if columns > len(reads):
+            raise ModelError(
+                f"the features of {path} read {columns} columns, but `tallytree {name}` reads words and tags "
+                "only; predict in Python"
+            )
+        return cls(name, reads, "columns", column_of(None, name, "columns"))
 
     def rows(self, block: Block, kind: Format) -> list[Row]:
         """Return the columns used for features."""

@@ -149,9 +149,9 @@ class ExpectedFBeta(Decoder):
         The weight of recall relative to precision.
     background : str or int
         The negative label: positions with it are not nodes.
-    scale : float
-        A factor that turns scores into log-probabilities. SVM scores are not calibrated, so choose it
-        on held-out data.
+    scale : float, optional
+        A factor that turns scores into log-probabilities; 1 by default, which is right for CRFs. The scores
+        of an SVM are not log-probabilities: choose the factor on held-out data, or there is a warning.
 
     Examples
     --------
@@ -165,11 +165,11 @@ class ExpectedFBeta(Decoder):
 
     beta: float = 1.0
     background: str | int = 0
-    scale: float = 1.0
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         self._loss  # noqa: B018  raise an error for its beta now rather than at prediction
-        check_all(self, scale=POSITIVE)
+        check_all(self, scale=POSITIVE.or_none())
 
     @property
     def _loss(self) -> FBeta:
@@ -183,6 +183,10 @@ class ExpectedFBeta(Decoder):
     def assignment(self, model: Model) -> Integers:
         """Return the labelling as state numbers."""
         return least_loss_of_nodes(scaled(model, self.scale), self._loss).labels
+
+    def numbered(self, chains: Chains, threads: int | None = None) -> list[Integers]:
+        """Return the predictions for many chains, as numbers."""
+        return MaxExpected(self._loss, self.scale).numbered(chains, threads)
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,9 @@ class MaxExpected(Decoder):
     loss : Loss or str
         A recipe such as ``ChunkFBeta(beta=2.0)``, or its name, such as ``"chunk-f2"``; see
         :func:`tallytree.losses.as_loss`.
-    scale : float
-        A factor that turns scores into log-probabilities; 1 for CRFs. SVM scores are not calibrated, so
-        choose it on held-out data.
+    scale : float, optional
+        A factor that turns scores into log-probabilities; 1 by default, which is right for CRFs. The scores
+        of an SVM are not log-probabilities: choose the factor on held-out data, or there is a warning.
     samples : int, optional
         The number of labellings to draw for losses without an exact method; without it, they raise an error.
     seed : int
@@ -223,14 +227,14 @@ class MaxExpected(Decoder):
     """
 
     loss: Loss | str
-    scale: float = 1.0
+    scale: float | None = None
     samples: int | None = None
     seed: int = 0
     corpus: bool = False
 
     def __post_init__(self) -> None:
         as_loss(self.loss)  # raise an error for an unknown name now rather than at prediction
-        check_all(self, scale=POSITIVE, samples=COUNT.or_none(), seed=NATURAL, corpus=FLAG)
+        check_all(self, scale=POSITIVE.or_none(), samples=COUNT.or_none(), seed=NATURAL, corpus=FLAG)
 
     @property
     def _recipe(self) -> Loss:
@@ -263,7 +267,8 @@ class MaxExpected(Decoder):
         return [choice.labels for choice in self.of_chains(chains, threads)]
 
     def _scaled(self, chains: Chains) -> Chains:
-        return chains._replace(emissions=chains.emissions * self.scale, links=chains.links * self.scale)
+        factor = 1.0 if self.scale is None else self.scale
+        return chains._replace(emissions=chains.emissions * factor, links=chains.links * factor)
 
 
 def _check_free(model: Any, where: Where, what: str) -> None:
@@ -273,8 +278,10 @@ def _check_free(model: Any, where: Where, what: str) -> None:
         raise ModelError(f"{what} is over all labellings; remove where=, or use decode=BestDecoder()")
 
 
-def scaled(model: Model, scale: float) -> Model:
-    """Return a model with all scores multiplied by a number."""
+def scaled(model: Model, scale: float | None) -> Model:
+    """Return a model with all scores multiplied by a number, if one is given."""
+    if scale is None:
+        return model
     blocks = [block.with_tables(read_only(block.tables * scale)) for block in model.blocks]
     return Model.from_blocks(
         model.cardinalities, blocks, shape=model.shape, variables=model.variables, states=model.states

@@ -52,6 +52,8 @@ class Fitted:
         One entry for each step.
     converged, interrupted : bool
         Whether the tolerance was reached; whether the user stopped the run.
+    before : float
+        The seconds in the history that earlier runs took, if this one resumed from a checkpoint.
     """
 
     run: State
@@ -62,6 +64,7 @@ class Fitted:
     history: list[Progress] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+    before: float = 0.0  # seconds of earlier runs
 
 
 def fit_weights(
@@ -70,6 +73,7 @@ def fit_weights(
     start: Floats,
     options: RunOptions,
     memory: Checkpoint | None = None,
+    spent: float = 0.0,
 ) -> Fitted:
     """Minimise an objective with a penalty.
 
@@ -84,27 +88,38 @@ def fit_weights(
         the norm of the gradient is at most ``tolerance · max(1, ‖w‖)``.
     memory : Checkpoint, optional
         The file to write the state to, and to read it from.
+    spent : float
+        The seconds that it took to find the initial weights, which count.
     """
     found = Fitted(State(start), start)
     if memory is not None:
         memory.restore(found)  # type: ignore[arg-type]
-    if options.exhausted(found.history) or _reached(found, options, objective):
-        found.converged = _reached(found, options, objective)
+    if found.history:
+        found.before = found.history[-1].seconds
+        options = options.resumed_at(found.before)
+    if options.exhausted(found.history) or options.reached(found.history):
+        found.gradient = _norm_in(found)
+        found.converged = options.reached(found.history)
         return found
-    descent = _Descent(objective, penalty, options, found, memory)
+    descent = _Descent(objective, penalty, options, found, memory, spent)
     try:
         with threadpool_limits(1, "blas"):  # long vectors, little work: more threads would only wait
             descent.run()
     except KeyboardInterrupt:
         found.interrupted = True
-    found.converged = _reached(found, options, objective)
+    found.converged = options.reached(found.history)
     return found
 
 
-def _reached(found: Fitted, options: RunOptions, objective: Objective) -> bool:
-    if objective.convex:
-        return options.reached(found.history)
-    return found.gradient <= options.tolerance * max(1.0, float(np.linalg.norm(found.weights)))
+def _length(weights: Floats) -> float:
+    """Return what the norm of the gradient is divided by."""
+    return max(1.0, float(np.linalg.norm(weights)))
+
+
+def _norm_in(found: Fitted) -> float:
+    """Return the norm of the gradient in the history of a run."""
+    relative = found.history[-1].gradient if found.history else None
+    return found.gradient if relative is None else relative * _length(found.weights)
 
 
 class _Descent:
@@ -121,13 +136,14 @@ class _Descent:
         options: RunOptions,
         found: Fitted,
         memory: Checkpoint | None,
+        spent: float,
     ) -> None:
         self.objective, self.penalty, self.options = objective, penalty, options
         self.found, self.memory = found, memory
         self.splits = penalty.c1 > 0.0
         last = found.history[-1] if found.history else None
         self.calls = last.calls if last else 0
-        self.began = perf_counter() - (last.seconds if last else 0.0)
+        self.began = perf_counter() - (last.seconds if last else 0.0) - spent
         self.seen: tuple[Floats, float, Floats] | None = None
 
     def run(self) -> None:
@@ -185,12 +201,13 @@ class _Descent:
             self.memory.write(found)  # type: ignore[arg-type]
         if self.options.callback is not None:
             self.options.callback(found.history[-1])
-        if _reached(found, self.options, self.objective) or self.options.exhausted(found.history):
+        if self.options.reached(found.history) or self.options.exhausted(found.history):
             raise StopIteration
 
     def _progress(self, value: float) -> Progress:
         found, seconds = self.found, perf_counter() - self.began
         mean = value / max(self.objective.examples, 1)
         number = len(found.history) + 1
-        progress = Progress(number, found.primal, found.dual, True, mean, self.calls, seconds, None)
+        gradient = None if self.objective.convex else found.gradient / _length(found.weights)
+        progress = Progress(number, found.primal, found.dual, True, mean, self.calls, seconds, None, gradient)
         return progress._replace(left=time_left([*found.history, progress], self.options))

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -36,6 +36,9 @@ class Progress(NamedTuple):
         The time so far.
     left : float or None
         The estimated remaining time in seconds, smoothed over passes; None for the first passes.
+    gradient : float or None
+        For objectives without a lower bound, such as the expected loss: the norm of the gradient, divided by
+        ``max(1, ‖w‖)``, which is compared with the tolerance instead of the gap.
     """
 
     number: int
@@ -46,6 +49,7 @@ class Progress(NamedTuple):
     calls: int
     seconds: float
     left: float | None
+    gradient: float | None = None
 
     @property
     def gap(self) -> float:
@@ -56,6 +60,11 @@ class Progress(NamedTuple):
     def relative_gap(self) -> float:
         """The gap divided by the primal, which is compared with the tolerance: 0 is optimal."""
         return max(self.gap, 0.0) / self.primal if self.primal > 0.0 else 0.0
+
+    @property
+    def measure(self) -> float:
+        """What is compared with the tolerance: the relative gap, or the gradient if there is no bound."""
+        return self.relative_gap if self.gradient is None else self.gradient
 
     @property
     def done(self) -> float | None:
@@ -90,13 +99,26 @@ class Progress(NamedTuple):
         parts = {
             "loss": f"pass {self.number}: loss {self.loss:.4g}",
             "objective": f"objective {sign}{self.primal:.6g}",
-            "gap": f"gap {sign}{self.relative_gap:.2g}",
+            "gap": f"{'gap' if self.gradient is None else 'gradient'} {sign}{self.measure:.2g}",
             "calls": f"{self.calls} oracle calls",
             "seconds": f"{self.seconds:.1f} s",
         }
         if self.done is not None:
             parts["left"] = f"about {self.left:.0f} s left ({100 * self.done:.0f} %)"
         return parts
+
+
+class StartingPass(Progress):
+    """A pass that finds the starting point of a run, when it is not known yet how long the run takes."""
+
+    @classmethod
+    def of(cls, progress: Progress) -> StartingPass:
+        """Return such a pass."""
+        return cls(*progress._replace(left=None))
+
+    def _parts(self) -> dict[str, str]:
+        parts = super()._parts()
+        return {**parts, "loss": f"starting point, {parts['loss']}"}
 
 
 def history_of(entries: Any) -> list[Progress]:
@@ -106,7 +128,7 @@ def history_of(entries: Any) -> list[Progress]:
     """
     history = [Progress(*entry) for entry in entries]
     for at, entry in enumerate(history):
-        numbers = entry._replace(left=entry.left or 0.0)
+        numbers = entry._replace(left=entry.left or 0.0, gradient=entry.gradient or 0.0)
         if not all(isinstance(number, (int, float)) for number in numbers) or entry.number != at + 1:
             raise ValueError(f"pass {at + 1} of its history is {tuple(entry)}")
     return history
@@ -129,7 +151,8 @@ class RunOptions:
     max_passes : int
         The maximum number of passes.
     max_seconds : float
-        The time limit. A pass that has begun is finished.
+        The time limit of a run; one that resumes from a checkpoint has all of it. A pass that has begun is
+        finished.
     checkpoint : path, optional
         A file that is written after each pass, and read at the start if it exists.
     callback : callable, optional
@@ -152,8 +175,12 @@ class RunOptions:
         check_all(self, checkpoint=FILE, callback=CALLBACK)
 
     def reached(self, history: list[Progress]) -> bool:
-        """Return whether the last certified gap is small enough."""
-        return bool(history) and history[-1].certified and history[-1].relative_gap <= self.tolerance
+        """Return whether the last certified gap, or the last gradient, is small enough."""
+        return bool(history) and history[-1].certified and history[-1].measure <= self.tolerance
+
+    def resumed_at(self, seconds: float) -> RunOptions:
+        """Return the options of a run whose history begins with this many seconds of earlier runs."""
+        return replace(self, max_seconds=self.max_seconds + seconds)
 
     def exhausted(self, history: list[Progress]) -> bool:
         """Return whether the limit of passes or time is reached."""
@@ -195,7 +222,8 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
 
     A line is fitted to the logarithm of the smallest gap so far, over the last passes: of the gap relative to
     the primal, or to the dual if that is straighter (it is while the primal falls), against the time or its
-    square root. The result is averaged with the previous estimate to avoid jumps.
+    square root. Gradients are treated as gaps are. The result is averaged with the previous estimate to avoid
+    jumps.
 
     Examples
     --------
@@ -223,21 +251,17 @@ def _until(recent: Sequence[Progress], tolerance: float) -> float:
     """Return the time until the straightest line reaches the tolerance; inf if it does not fall."""
     if not 0.0 < tolerance < 1.0:
         return math.inf if tolerance < 1.0 else 0.0
-    gaps = np.array([entry.relative_gap for entry in recent])
-    some = (gaps > 0.0) & (gaps < 1.0)
+    gaps = np.array([entry.measure for entry in recent])
+    bounded = recent[-1].gradient is None
+    some = (gaps > 0.0) & (gaps < 1.0) if bounded else gaps > 0.0
     if some.sum() < 2:
         return math.inf
     least = np.minimum.accumulate(gaps[some])
     seconds = np.array([entry.seconds for entry in recent])[some]
-    lines = [
-        _line(seconds, logs - goal, power)
-        for logs, goal in (
-            (np.log(least), math.log(tolerance)),
-            (np.log(least / (1.0 - least)), math.log(tolerance / (1.0 - tolerance))),
-        )
-        for power in (1.0, 0.5)
-    ]
-    return min(lines)[1]
+    above = [np.log(least / tolerance)]
+    if bounded:
+        above.append(np.log(least / (1.0 - least)) - math.log(tolerance / (1.0 - tolerance)))
+    return min(_line(seconds, logs, power) for logs in above for power in (1.0, 0.5))[1]
 
 
 def _line(seconds: Floats, above: Floats, power: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from tallytree.bulk.chains import Chains, best_labels, best_of_chains
 from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
-from tallytree.learning.decoding import BestDecoder, Decoder, MaxExpected
+from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, MaxExpected
 from tallytree.learning.examples import brief, check_each, check_lengths, of_each
 from tallytree.learning.planes import Integers
 from tallytree.learning.sequences import SequenceProblem, chains
@@ -28,6 +28,10 @@ def _check_positions(example: Any) -> None:
         kind = "the string " if isinstance(example, str) else ""
         single = "; pass a list of examples, also for a single one" if isinstance(example, Mapping) else ""
         raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}{single}")
+
+
+_IN_BATCHES = (BestDecoder, ExpectedFBeta, MaxExpected)
+"""Decoders that predict many sequences at once."""
 
 
 class SequenceEstimator(StructuredEstimator):
@@ -89,9 +93,9 @@ class SequenceEstimator(StructuredEstimator):
         check_each(truths, read)
 
     def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        if where is not None or not len(X) or type(decoder) not in (BestDecoder, MaxExpected):
+        if where is not None or not len(X) or type(decoder) not in _IN_BATCHES:
             return super()._predicted(X, decoder, where)
-        if isinstance(decoder, MaxExpected):
+        if isinstance(decoder, (ExpectedFBeta, MaxExpected)):
             return self._named(decoder.numbered(self._chains(X), self._threads))
         chains = self._chains(X)
         found = best_labels(chains, self._threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from tallytree.learning.solver import Solver
 from tallytree.learning.structured_svm import StructuredSVM
 from tallytree.learning.templates import WindowFeatures
 from tallytree.losses import Loss
+
+_OF_CRFS = ("expected_loss", "log_loss", "predict_chunks", "predict_marginals")
 
 
 class SequenceSVM(SequenceEstimator, StructuredSVM):
@@ -99,3 +102,12 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
         features: WindowFeatures | None = None,
     ) -> None:
         self._keep(locals())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            kind = "SequenceSVM"
+            if name in _OF_CRFS:
+                reason = "its scores are not probabilities"
+                raise AttributeError(f"{kind} has no {name}: {reason}; use SequenceCRF")
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")

@@ -20,7 +20,7 @@ from tallytree.learning.likelihoods import Objective, ObjectiveKind
 from tallytree.learning.penalties import Penalty
 from tallytree.learning.planes import Floats
 from tallytree.learning.problem import TrainingProblem
-from tallytree.learning.progress import RunOptions, shown_passes
+from tallytree.learning.progress import RunOptions, StartingPass, shown_passes
 from tallytree.learning.structured_estimator import StructuredEstimator
 from tallytree.learning.weighting import ClassWeight, importance_of
 from tallytree.losses import Loss
@@ -112,8 +112,7 @@ class StructuredCRF(StructuredEstimator):
                 if first.interrupted:  # the weights of the likelihood are the best so far
                     return self._note(first, objective)
                 start = first.weights
-            left = replace(options, max_seconds=max(options.max_seconds - (perf_counter() - began), 0.0))
-            found = fit_weights(objective, penalty, start, left, memory)
+            found = fit_weights(objective, penalty, start, options, memory, perf_counter() - began)
         return self._note(found, objective)
 
     def _check_settings(self, kind: ObjectiveKind) -> None:
@@ -148,7 +147,13 @@ class StructuredCRF(StructuredEstimator):
         if objective.convex and not objective.tallied:
             return Fitted(State(start), start)
         likelihood = self._first_objective(problem, importance)
-        rough = replace(options, tolerance=max(options.tolerance, 0.01), checkpoint=None)
+        show = options.callback
+        rough = replace(
+            options,
+            tolerance=max(options.tolerance, 0.01),
+            checkpoint=None,
+            callback=None if show is None else lambda progress: show(StartingPass.of(progress)),
+        )
         return fit_weights(likelihood, penalty, start, rough)
 
     def _memory(self, problem: TrainingProblem, kind: ObjectiveKind, importance: Floats) -> Checkpoint | None:
@@ -172,13 +177,15 @@ class StructuredCRF(StructuredEstimator):
         self.weights_ = objective.spread(found.weights)
         self.history_ = found.history
         self.primal_, self.dual_ = found.primal, found.dual
-        self.gradient_norm_ = found.gradient
+        self.gradient_norm_, self._before = found.gradient, found.before
         self.converged_, self.interrupted_ = found.converged, found.interrupted
         self.classes_ = self.labels_.classes
         return found
 
     def _shortfall(self) -> tuple[str, str]:
-        where = f"a gradient norm of {self.gradient_norm_:.3g}"
-        if self.objective != "risk" and 0.0 < self.primal_ < np.inf:
-            where = f"a relative gap of {max(self.gap_, 0.0) / self.primal_:.3g}"
-        return where, "raise c2"
+        if not self.history_:
+            return "its starting point", "raise c2"
+        last = self.history_[-1]
+        if last.gradient is None:
+            return f"a relative gap of {last.relative_gap:.3g}", "raise c2"
+        return f"a relative gradient norm of {last.gradient:.3g}", ""

@@ -66,6 +66,7 @@ class StructuredEstimator(RecipeEstimator):
 
     _noun = "labellings"
     _cloned = False  # whether scikit-learn made it, as searches do
+    _before = 0.0  # seconds in the history from before the last fit, which resumed from a checkpoint
 
     # --- implemented by subclasses ------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ class StructuredEstimator(RecipeEstimator):
 
     @abstractmethod
     def _shortfall(self) -> tuple[str, str]:
-        """Return where a fit ended that did not converge, and what helps besides a larger limit."""
+        """Return where a fit ended that did not converge, and what helps besides a larger limit, if any."""
 
     @abstractmethod
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> TrainingProblem:
@@ -162,9 +163,10 @@ class StructuredEstimator(RecipeEstimator):
             raise KeyboardInterrupt(self._how_to_resume())
         if not self.converged_:
             where, remedy = self._shortfall()
+            advice = ", ".join(filter(None, (self._limit(), remedy, "or raise the tolerance")))
             warnings.warn(
                 f"training stopped at {where}, above the tolerance of {self.tolerance:g}: the weights are "
-                f"the best so far. To go further, {self._limit()}{remedy}, or raise the tolerance",
+                f"the best so far. To go further, {advice.removeprefix('or ')}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -173,9 +175,9 @@ class StructuredEstimator(RecipeEstimator):
     def _limit(self) -> str:
         """Return the advice to raise the limit that ended the fit, if one did."""
         if len(self.history_) >= self.max_passes:
-            return "raise max_passes, "
+            return "raise max_passes"
         seconds = self.history_[-1].seconds if self.history_ else 0.0
-        return "raise max_seconds, " if seconds >= self.max_seconds else ""
+        return "raise max_seconds" if seconds - self._before >= self.max_seconds else ""
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
@@ -221,7 +223,12 @@ class StructuredEstimator(RecipeEstimator):
         if not hasattr(decoder, "each") or isinstance(decoder, type):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
-        return self._predicted(self._listed(X), decoder, self._condition(where))
+        found = self._predicted(self._listed(X), decoder, self._condition(where))
+        self._check_scale(decoder)
+        return found
+
+    def _check_scale(self, decoder: Decoder) -> None:
+        """Warn about a decoder that takes scores for log-probabilities, if they are not."""
 
     def _condition(self, where: Any) -> Any:
         """Return a constraint, or one for each example; strings are read."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from tallytree.errors import ModelError
+from tallytree.learning.decoding import Decoder, ExpectedFBeta, MaxExpected
 from tallytree.learning.inference import Diverse, Scaling, TopTallies
 from tallytree.learning.oracle import ExactOracle
 from tallytree.learning.problem import TrainingProblem
@@ -86,7 +88,7 @@ class StructuredSVM(StructuredEstimator):
             )
 
     def _note(self, trained: Trained) -> None:
-        self._trained = trained
+        self._trained, self._before = trained, trained.before
         self.weights_ = trained.weights
         self.history_ = trained.history
         self.primal_, self.dual_ = trained.primal, trained.dual
@@ -97,6 +99,15 @@ class StructuredSVM(StructuredEstimator):
         gap = max(self.gap_, 0.0) / max(self.primal_, sys.float_info.min)
         size = "unknown size" if self.primal_ == np.inf else f"{gap:.3g}"
         return f"a relative gap of {size}", "lower C"
+
+    def _check_scale(self, decoder: Decoder) -> None:
+        if isinstance(decoder, (ExpectedFBeta, MaxExpected)) and decoder.scale is None:
+            warnings.warn(
+                f"the scores of {type(self).__name__} are not log-probabilities, so expected measures can be "
+                f"far off; choose {type(decoder).__name__}(scale=...) on held-out data, or train a CRF",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_trained"}

@@ -41,6 +41,8 @@ class Trained:
         Whether the gap is within the tolerance.
     interrupted : bool
         Whether the user stopped the run.
+    before : float
+        The seconds in the history that earlier runs took, if this one resumed from a checkpoint.
     run : Run
         The state of the solver, from which training can continue.
     oracle : ExactOracle
@@ -55,6 +57,7 @@ class Trained:
     history: list[Progress] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+    before: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -128,10 +131,8 @@ def train(
         raise ModelError("there are no examples to learn from")
     solver = FrankWolfe() if solver is None else solver
     result = _started(solver, oracle, C, start)
-    file = options.checkpoint
-    memory = None if file is None else Checkpoint(file, _settings(solver, oracle, C), oracle.problem)
-    if memory is not None:
-        memory.restore(result)
+    memory = _resumed(result, solver, options)
+    options = options.resumed_at(result.before)
     try:
         for progress in _passes(result, oracle, options):
             if memory is not None:
@@ -171,6 +172,17 @@ def regularisation_path(
         asked = problem if result is None else result.oracle  # it caches the losses of the examples
         result = train(asked, solver, C=C, start=result, **options)
         yield C, result
+
+
+def _resumed(result: Trained, solver: Solver, options: RunOptions) -> Checkpoint | None:
+    """Return the checkpoint of a run, if it has one, after restoring its state."""
+    if options.checkpoint is None:
+        return None
+    settings = _settings(solver, result.oracle, result.run.C)
+    memory = Checkpoint(options.checkpoint, settings, result.oracle.problem)
+    memory.restore(result)
+    result.before = result.history[-1].seconds if result.history else 0.0
+    return memory
 
 
 _REMEDY = "undo the change, or train without start= (warm_start=False)"

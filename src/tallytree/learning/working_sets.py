@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.learning.planes import Floats, Plane, combined, dot
+from tallytree.learning.planes import Floats, Plane, dot
 from tallytree.learning.solver import Arrays
-from tallytree.running.dual_steps import Slopes, StepRules, improve, inner_products
+from tallytree.running.dual_steps import (
+    Planes,
+    Slopes,
+    StepRules,
+    improve,
+    inner_products,
+    trimmed,
+    with_plane,
+)
 
 _RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
 """A visit need not converge: other sets change the slopes anyway, and the next pass visits this one again."""
@@ -72,39 +80,16 @@ class WorkingSet:
 
     def add(self, plane: Plane, workspace: Floats) -> None:
         """Add a plane with weight 0, unless it is present; the workspace is zero before and after."""
-        if self._has(plane):
-            return
-        workspace[plane.indices] = plane.values
-        products = self.inner(workspace)
-        workspace[plane.indices] = 0.0
-        size = len(self)
-        gram = np.empty((size + 1, size + 1))
-        gram[:size, :size] = self.gram
-        gram[size, :size] = gram[:size, size] = products
-        gram[size, size] = _inner(plane, plane)
-        alpha = np.concatenate((self.alpha, (0.0,)))
-        offsets = np.concatenate((self.offsets, (plane.offset,)))
-        indices, values, ends = self._slopes
-        slopes = Slopes(
-            np.concatenate((indices, plane.indices)),
-            np.concatenate((values, plane.values)),
-            np.concatenate((ends, (len(indices) + len(plane.indices),))),
-        )
-        # All at once: Ctrl-C between them would leave a set that cannot be resumed from.
-        self.gram, self.alpha, self.offsets, self._slopes = gram, alpha, offsets, slopes
+        grown = with_plane(self._state(), plane.indices, plane.values, plane.offset, workspace)
+        if grown is not None:
+            self._take(grown)
 
-    def _has(self, plane: Plane) -> bool:
-        indices, values, ends = self._slopes
-        ranges = pairwise([0, *ends.tolist()])
-        for offset, (begin, end) in zip(self.offsets.tolist(), ranges, strict=True):
-            if (
-                offset == plane.offset
-                and end - begin == len(plane.indices)
-                and (indices[begin:end] == plane.indices).all()  # of equal size; quicker than array_equal
-                and (values[begin:end] == plane.values).all()
-            ):
-                return True
-        return False
+    def _state(self) -> Planes:
+        return Planes(self._slopes, self.offsets, self.gram, self.alpha)
+
+    def _take(self, planes: Planes) -> None:
+        # all at once: Ctrl-C between them would leave a set that cannot be resumed from
+        self._slopes, self.offsets, self.gram, self.alpha = planes
 
     def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
@@ -122,43 +107,8 @@ class WorkingSet:
 
     def trim(self, room: int, slopes: Floats) -> None:
         """Reduce the number of planes: drop idle ones, lowest value first, then merge the lightest."""
-        excess = len(self) - room
-        if excess <= 0:
-            return
-        idle = np.flatnonzero(self.alpha == 0.0)
-        dropped = idle[np.argsort(slopes[idle], kind="stable")][:excess]
-        if len(dropped):
-            kept = np.ones(len(self), dtype=bool)
-            kept[dropped] = False
-            self._keep(kept)
-        while len(self) > room:
-            self._merge(*np.sort(np.argsort(self.alpha, kind="stable")[:2]).tolist())
-
-    def _keep(self, kept: NDArray[np.bool_]) -> None:
-        indices, values, ends = self._slopes
-        sizes = np.diff(ends, prepend=0)
-        entries = np.repeat(kept, sizes)
-        slopes = Slopes(indices[entries], values[entries], np.cumsum(sizes[kept]))
-        gram, alpha, offsets = self.gram[np.ix_(kept, kept)], self.alpha[kept], self.offsets[kept]
-        self.gram, self.alpha, self.offsets, self._slopes = gram, alpha, offsets, slopes
-
-    def _merge(self, first: int, second: int) -> None:
-        """Replace two planes by their mean, weighted by alpha: the weight vector does not change."""
-        total = float(self.alpha[first] + self.alpha[second])
-        shares = np.array([self.alpha[first], self.alpha[second]]) / total
-        planes, alpha, gram = self.planes, self.alpha.copy(), self.gram.copy()
-        planes[first] = combined([planes[first], planes[second]], shares)
-        gram[first] = gram[:, first] = shares @ self.gram[[first, second]]
-        gram[first, first] = _inner(planes[first], planes[first])
-        alpha[first] = total
-        merged = WorkingSet(planes, alpha, gram)
-        merged._keep(np.arange(len(self)) != second)
-        self.gram, self.alpha, self.offsets, self._slopes = (
-            merged.gram,
-            merged.alpha,
-            merged.offsets,
-            merged._slopes,
-        )
+        if len(self) > room:
+            self._take(trimmed(self._state(), slopes, room))
 
 
 def _inner(first: Plane, second: Plane) -> float:
