@@ -50,7 +50,7 @@ def clique_tree_picture(
     tree : CliqueTree, optional
         Another tree to draw, in place of that of an order.
     ax : matplotlib Axes, optional
-        The axes to draw on; the current axes by default.
+        The axes to draw on; by default the current axes if they are empty, or a new figure.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def clique_tree_picture(
         raise ModelError(f"a tree of {len(drawn.cliques)} cliques is too large to draw; the limit is {_MOST}")
     tables, names = _tables(drawn, model, bound), _names(drawn, model)
     picture = _arranged(_places(drawn), max(map(len, names)))
-    canvas = axes(ax, *picture.size)
+    canvas = axes(ax, *picture.size, shared=False)
     _draw(canvas, drawn, picture, [prod(table) for table in tables], names)
     dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
     _tell(canvas, picture, dearest, tables[dearest])

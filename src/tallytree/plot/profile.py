@@ -40,7 +40,7 @@ def profile_curve(
     where : Constraint, optional
         The tallies that satisfy it are highlighted, and the best of them is marked.
     ax : matplotlib Axes, optional
-        The axes to draw on; the current axes by default.
+        The axes to draw on; by default the current axes, or a new figure if they have a picture or a map.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def profile_curve(
     values = _values(profile, objective)
     allowed = _allowed(profile, where) & (values > -np.inf)
     values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
-    canvas = axes(ax)
+    canvas = axes(ax, shared=len(profile.names) == 1)
     columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
     draw = _curve if len(profile.names) == 1 else _map
     if len(profile):
@@ -170,8 +170,10 @@ def _star(ax: Any, x: float, y: float) -> None:
 def _label(ax: Any, x: float, y: float, text: str) -> None:
     """Label a point of a curve in a margin above all points, so that none of them is hidden."""
     wide, high = room(ax)
-    share = min((_STAR / 2 + 2 * _LETTERS) / high, 0.4)
-    ax.margins(y=share / (1 - 2 * share))
+    share = min((_STAR / 2 + 1.6 * _LETTERS) / high, 0.6)
+    bottom, top = ax.dataLim.intervaly
+    ax.update_datalim([(x, top + (top - bottom or 1.0) * share / (1 - share))])
+    ax.autoscale_view()
     left, right = ax.get_xlim()
     across, half = (x - left) / (right - left), 0.35 * _LETTERS * len(text) / wide
     side = 0.0 if across < half else 1.0 if across > 1 - half else 0.5
