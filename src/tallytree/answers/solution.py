@@ -151,7 +151,7 @@ class Solution(Frozen):
         return html.described("Solution", about) + drawn
 
     def shown(self) -> tuple[list[tuple[str, object]], str]:
-        """Return what a notebook shows: value, score and tally, and the labels on coloured ground as HTML."""
+        """Return what a notebook shows: value, score and tally, and the labels on a coloured background."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += [("gap", f"{self.gap:.2g}")] if 0 < self.gap < np.inf else []
         about += zip(self.tally._fields, self.tally, strict=True)

@@ -123,12 +123,13 @@ function curve(result) {
   const p = state.axes[0], cells = projected(result, [p]), [low, high] = spread(cells.map((row) => result.values[row]));
   const x = inner(...ends[p], pad.left + 8, W - pad.right - 8), y = inner(low, high, H - pad.bottom - 8, pad.top + 8);
   const whole = ticks(...ends[p], most).filter(Number.isInteger);
-  const root = frame(x, y, whole, ticks(low, high, 6), data.statistics[p], data.objective ? "value" : "score");
+  const root = frame(x, y, whole, ticks(low, high, 8), data.statistics[p], data.objective ? "value" : "score");
   const finite = cells.filter((row) => result.values[row] > -Infinity);
   const place = (row) => [x(data.tallies[row][p]), y(result.values[row])];
   root.append(svg("path", { class: "curve", d: finite.map((row, i) => `${i ? "L" : "M"}${place(row).join(" ")}`).join("") }));
+  const r = Math.min(Math.max(0.4 * (x(1) - x(0)), 2), 4.5); // dots that do not merge, but do not disappear either
   for (const row of finite) {
-    const [cx, cy] = place(row), dot = svg("circle", { class: result.allowed[row] ? "dot" : "dot out", cx, cy, r: 4.5 });
+    const [cx, cy] = place(row), dot = svg("circle", { class: result.allowed[row] ? "dot" : "dot out", cx, cy, r });
     dot.append(svg("title", {}, told(row, result)));
     root.append(dot);
   }

@@ -153,7 +153,7 @@ class Parse:
         return html.described(type(self).__name__, about) + drawn
 
     def shown(self) -> tuple[list[tuple[str, object]], str]:
-        """Return what a notebook shows: value, score and tally, and the tree in brackets as HTML."""
+        """Return what a notebook shows: value, score and tally, and the tree in brackets."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += zip(self.tally._fields, self.tally, strict=True)
         return about, f"<pre>{escape(self.tree.pretty())}</pre>"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
 LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-"""The ground of a label on top of a picture."""
+"""The background of a label on top of a picture."""
 ROW = 12.0
 """The width in inches of pictures next to each other."""
 LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
@@ -74,7 +74,7 @@ def distinct(values: Sequence[float], digits: int = 4, most: int = 10) -> list[s
 
 
 def integer_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers, unless somebody has chosen ticks already."""
+    """Put ticks at whole numbers, unless ticks were chosen already."""
     from matplotlib.ticker import MaxNLocator
 
     locator = axis.get_major_locator()

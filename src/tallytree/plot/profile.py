@@ -131,7 +131,7 @@ def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.
 
 
 def _marker_size(ax: Any, tallies: NDArray[np.int64]) -> float:
-    """Return the size in points at which markers do not merge, as far as they are visible at all."""
+    """Return the size in points at which markers do not merge, but not so small that they disappear."""
     return float(np.clip(0.7 * room(ax)[0] / (np.ptp(tallies) + 1), 1.5, 5.0))
 
 
