@@ -220,7 +220,7 @@ def test_the_settings_at_which_an_objective_decreases_are_named():
     model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
     sliders = {"a": Parameter(0, 0, 0.9), "b": Parameter(0, 0, 0.9)}
     problem = ProblemFile(model, [tt.count(state=1)], "score * (1 - a - b)", parameters=sliders)
-    with pytest.raises(tt.ObjectiveError, match=r"^with a = 0.9, b = 0.9, the objective decreases"):
+    with pytest.raises(tt.ObjectiveError, match=r"^with a = 0.9, b = 0.9, at the end of a slider, the obj"):
         page(problem)
 
 

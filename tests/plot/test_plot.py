@@ -248,3 +248,5 @@ def test_what_several_estimators_and_sentences_are_given_as():
 def test_a_curve_of_what_is_not_a_profile():
     with pytest.raises(tt.ModelError, match="profile_curve needs a Profile, got Model"):
         profile_curve(tt.Model([2], []))
+    with pytest.raises(tt.ModelError, match=r"got Distribution; to plot probabilities, use plt.bar\("):
+        profile_curve(tt.distribution(tt.Model([2], [])))

@@ -122,7 +122,7 @@ def test_labellings_as_arrays(week):
 def test_what_cannot_be_put_side_by_side(week):
     with pytest.raises(tt.ModelError, match=r"but got ndarray; .* side_by_side\(labellings, model=model\)"):
         side_by_side(np.zeros((2, 7), dtype=int))
-    with pytest.raises(tt.ModelError, match="needs solutions, such as those of k_best, got Model"):
+    with pytest.raises(tt.ModelError, match=r"such as those of k_best or profile.top\(3\), got Model"):
         side_by_side(object.__new__(type("Model", (), {})))
     with pytest.raises(tt.ModelError, match=r"a labelling of this model has shape \(7,\), got shape \(3,\)"):
         side_by_side([[0, 1, 0]], model=week)

@@ -170,7 +170,12 @@ def _check_objective(problem: ProblemFile, profile: Profile) -> None:
             evaluate_objective(_as_in_page(function) if place else function, *table, profile.names)
         except ObjectiveError as error:
             at = ", ".join(f"{name} = {value:g}" for name, value in place.items())
-            raise ObjectiveError(f"with {at}, {error}" if at else str(error)) from None
+            if not place:
+                raise
+            raise ObjectiveError(
+                f"with {at}, at the end of a slider, {error}; set other ends, for example "
+                "Parameter(value, low, high)"
+            ) from None
 
 
 def _as_in_page(function: Objective) -> Objective:

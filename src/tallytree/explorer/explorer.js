@@ -133,13 +133,16 @@ function curve(result) {
     dot.append(svg("title", {}, told(row, result)));
     root.append(dot);
   }
-  root.addEventListener("click", (event) => { // the nearest point, however far
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse());
-    const far = (row) => { const [cx, cy] = place(row); return Math.hypot(cx - at.x, cy - at.y); };
-    if (finite.length) pick(finite.reduce((near, row) => (far(row) < far(near) ? row : near)));
-  });
+  pickable(root, finite, place);
   mark(root, result, place, 9);
   return root;
+}
+function pickable(root, found, place) { // a click picks the nearest point, however far
+  root.addEventListener("click", (event) => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse());
+    const far = (row) => { const [cx, cy] = place(row); return Math.hypot(cx - at.x, cy - at.y); };
+    if (found.length) pick(found.reduce((near, row) => (far(row) < far(near) ? row : near)));
+  });
 }
 function heat(result) {
   const [p, q] = state.axes, cells = projected(result, [p, q]), [low, high] = spread(cells.map((row) => result.values[row]));
@@ -153,10 +156,11 @@ function heat(result) {
     const cell = svg("rect", { x: x(data.tallies[row][p] - 0.5), y: y(data.tallies[row][q] + 0.5), width: Math.max(width - 0.7, 0.5),
       height: Math.max(height - 0.7, 0.5), fill: value > -Infinity ? ramp(t) : "none", opacity: result.allowed[row] ? 1 : 0.22, cursor: "pointer" });
     cell.append(svg("title", {}, told(row, result)));
-    cell.addEventListener("click", () => pick(row));
     root.append(cell);
   }
-  mark(root, result, (row) => [x(data.tallies[row][p]), y(data.tallies[row][q])], Math.max(6, Math.min(width, height) / 2));
+  const place = (row) => [x(data.tallies[row][p]), y(data.tallies[row][q])];
+  pickable(root, cells, place);
+  mark(root, result, place, Math.max(6, Math.min(width, height) / 2));
   legend(root, low, high);
   return root;
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
@@ -59,10 +60,7 @@ def profile_curve(
     'ones'
     """
     if not isinstance(profile, Profile):
-        raise ModelError(
-            f"profile_curve needs a Profile, got {type(profile).__name__}; pass "
-            "tallytree.profile(model, statistics)"
-        )
+        raise _wrong(profile)
     if len(profile.names) not in (1, 2):
         raise ModelError(
             f"only profiles of one or two statistics can be plotted, but this one has {len(profile.names)}; "
@@ -79,6 +77,14 @@ def profile_curve(
     if title := _title(profile, where, bool(allowed.any())):
         canvas.set_title(fill(title, columns), fontsize=10, color=ACCENT)
     return canvas  # type: ignore[no-any-return]
+
+
+def _wrong(given: object) -> ModelError:
+    """Return the error for something that is not a profile."""
+    instead = "pass tallytree.profile(model, statistics)"
+    if isinstance(given, Distribution):
+        instead = "to plot probabilities, use plt.bar(spread.tallies[:, 0], spread.probabilities)"
+    return ModelError(f"profile_curve needs a Profile, got {type(given).__name__}; {instead}")
 
 
 def _title(profile: Profile, where: Where, any_allowed: bool) -> str:

@@ -77,7 +77,8 @@ def _listed(solutions: Any, model: Model | None) -> list[Any]:
         return list(solutions)
     except TypeError:
         raise ModelError(
-            f"side_by_side needs solutions, such as those of k_best, got {type(solutions).__name__}"
+            f"side_by_side needs solutions, such as those of k_best or profile.top(3), got "
+            f"{type(solutions).__name__}"
         ) from None
 
 
