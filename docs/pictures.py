@@ -54,7 +54,7 @@ def diverse_grid():
     truth = np.zeros((9, 12), dtype=int)
     truth[2:7, 2:6], truth[3:8, 8:11] = 1, 1
     noise = np.stack([-1.0 * truth, 1.0 * truth - 0.5], axis=-1) + 0.9 * rng.normal(size=(9, 12, 2))
-    model = tt.Model.grid(noise, 0.6 * np.eye(2), 0.6 * np.eye(2))
+    model = tt.Model.grid(noise, 0.6 * np.eye(2), 0.6 * np.eye(2), states=["background", "object"])
     return side_by_side(tt.diverse_k_best(model, 3, distance=12))[0]
 
 

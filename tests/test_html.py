@@ -127,6 +127,23 @@ def test_a_solution():
     assert long.findall(".//span")[-1].text == "… 600 more"
 
 
+def test_lists_of_solutions_show_their_labels():
+    best = tt.k_best(ODD, 3)
+    assert isinstance(best, list)
+    labels = [span.text for span in parsed(best).findall(".//span")]
+    assert labels == [label for one in best for label in one.labels]
+    assert [row[0].text for row in parsed(best).findall(".//tr")][1:] == [f"{one.score:.6g}" for one in best]
+    heads = [head.text for head in parsed(tt.diverse_k_best(ODD, 3, distance=1)).findall(".//th")]
+    assert heads == ["score", "distance_1", "distance_2", None]
+    for more in (tt.diverse_k_best(ODD, 2, distance=1), tt.profile(ODD, [ONES]).top(2)):
+        assert len(parsed(more).findall(".//span")) == 6
+    many = tt.k_best(tt.Model.chain(np.zeros((12, 2)), np.eye(2)), 2000)
+    assert text(many).endswith("the first 10 of 2,000")
+    assert text(tt.k_best(ODD, where=ONES >= 9)) == "an empty list"
+    forest = tt.parsing.Forest(tt.parsing.Grammar({}, {}, {"S": {"a": 0.0}}, root="S"), "a")
+    assert "(S a)" in text(tt.parsing.k_best(forest, 1))
+
+
 @settings(max_examples=40)
 @given(problems(largest=5))
 def test_anything_can_be_shown(drawn):

@@ -5,7 +5,7 @@ Text has the colour of the notebook, and lines are visible on white as well as o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -75,8 +75,26 @@ def ranking(
     table = rows([*names, noun], ([*tallies[row].tolist(), f"{values[row]:.6g}"] for row in best))
     picture = curve(tallies[:, 0], values, bars=kind == "Distribution") if len(names) == 1 else ""
     which = "most probable" if noun == "probability" else "best"
-    more = f"<i>the {len(best)} {which} of {len(values)}</i>" if len(values) > len(best) else ""
+    more = f"<i>the {len(best)} {which} of {len(values):,}</i>" if len(values) > len(best) else ""
     return f"<b>{title}: {counted(len(values), 'tally')}</b><br>{picture}{table}{more}"
+
+
+def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int) -> str:
+    """Return a table with a row for each of the first few of `count` items: its values, then its drawing.
+
+    Examples
+    --------
+    >>> print(listing([({"score": 2}, "<b>drawn</b>")], 7))
+    <table><tr><th>score</th>...<td>2</td>...<b>drawn</b></td></tr></table><i>the first 1 of 7</i>
+    """
+    heads = list(dict.fromkeys(name for about, _ in items for name in about))
+    top = "".join(f"<th{_full(head)}>{_short(head)}</th>" for head in heads)
+    lines = []
+    for about, drawn in items:
+        values = "".join(f"<td>{escape(str(about.get(head, '')))}</td>" for head in heads)
+        lines.append(f'<tr>{values}<td style="text-align:left">{drawn}</td></tr>')
+    more = f"<i>the first {len(items)} of {count:,}</i>" if count > len(items) else ""
+    return f"<table><tr>{top}<th></th></tr>{''.join(lines)}</table>{more}"
 
 
 def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:

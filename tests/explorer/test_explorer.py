@@ -202,11 +202,62 @@ def test_the_address_keeps_names_of_any_kind(tmp_path: Path):
         ("-score", None),
         ("score * weight", {"weight": Parameter(0.5, -1, 1)}),
         ("score * (1 - weight)", {"weight": 0.9}),
+        ("score * (1 - a - b)", {"a": Parameter(0, 0, 0.9), "b": Parameter(0, 0, 0.9)}),
     ],
 )
 def test_objectives_that_decrease_in_the_score_are_refused(tmp_path, objective, parameters):
-    """Also if they do so at the end of a slider only: a page without an end has one at twice the value."""
+    """Also if they do so only at the end of a slider, or at the ends of several.
+
+    A slider without an upper end has one at twice its value.
+    """
     profile = tt.profile(tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]]), [tt.count(state=1)])
     with pytest.raises(tt.ObjectiveError, match="decreases in the score"):
         write_page(profile, tmp_path / "page.html", objective=objective, parameters=parameters)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_settings_at_which_an_objective_decreases_are_named():
+    model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
+    sliders = {"a": Parameter(0, 0, 0.9), "b": Parameter(0, 0, 0.9)}
+    problem = ProblemFile(model, [tt.count(state=1)], "score * (1 - a - b)", parameters=sliders)
+    with pytest.raises(tt.ObjectiveError, match=r"^with a = 0.9, b = 0.9, at the end of a slider, the obj"):
+        page(problem)
+
+
+@pytest.mark.parametrize(
+    "objective", ["score / a", "where(count_1 >= 9 * a, -inf, score)", "score + 0 * log(a)"]
+)
+def test_settings_without_a_value_are_left_to_the_page(objective):
+    """At the lower end of the slider, the objective is not a number somewhere, or nothing is allowed."""
+    model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
+    page(ProblemFile(model, [tt.count(state=1)], objective, parameters={"a": Parameter(1, 0, 2)}))
+
+
+DECREASES = "score * ((a - 1) ** 2 + b - 0.1) + ones"
+
+
+@in_a_browser
+def test_no_optimum_is_shown_where_the_objective_decreases(tmp_path: Path):
+    """Between the ends of sliders, and beyond them: the page checks its own settings."""
+    model = tt.Model.chain(np.random.default_rng(1).normal(size=(8, 3)), np.eye(3))
+    sliders = {"a": Parameter(0, 0, 2), "b": Parameter(0, 0, 1)}
+    problem = ProblemFile(
+        model, [tt.count(state=1, name="ones")], DECREASES, where="1 == 1", parameters=sliders
+    )
+    settings = [
+        {"parameter-a": a, "parameter-b": b}
+        for a, b in ((0, 0), (1, 0), (1, 0.2), (0.75, 0.02), (0.75, 0.04), (2, 1))
+    ]
+    seen = []
+    for setting, shown in zip(settings, asked(problem, settings, tmp_path), strict=True):
+        try:
+            best = solved(problem, setting)
+        except tt.ObjectiveError:
+            assert shown["answer"].startswith("The objective decreases in the score: at ones = ")
+            assert (shown["rings"], shown["labels"]) == (0, [])
+            seen.append(False)
+        else:
+            assert shown["answer"] == f"value {best.value:.6g}score {best.score:.6g}ones {best.tally.ones}"
+            assert shown["rings"] == 1
+            seen.append(True)
+    assert seen == [True, False, True, False, True, True]

@@ -103,3 +103,25 @@ def test_a_click_picks_the_nearest_point(tmp_path: Path):
     problem = image(3, 4)
     third = problem.profile().at(2)
     assert scripted(problem, CLICK, tmp_path).startswith(f"score {third.score:.6g}roof 2")
+
+
+CELL = """
+<pre id="results"></pre>
+<script>
+const root = document.querySelector("#picture svg"), cells = [...root.querySelectorAll("rect[cursor]")];
+const box = cells[0].getBoundingClientRect();
+const below = { clientX: box.left + 1, clientY: box.bottom + 5, bubbles: true };
+root.dispatchEvent(new MouseEvent("click", below));
+document.getElementById("results").textContent = JSON.stringify(
+  [cells[0].textContent, document.getElementById("answer").textContent]);
+</script>
+"""
+
+
+@in_a_browser
+def test_a_click_near_a_heat_map_picks_the_nearest_cell(tmp_path: Path):
+    """Cells are small on a phone."""
+    told, answer = scripted(grid(), CELL, tmp_path, (390, 844))
+    first = told.split(":")[0].replace(" =", "").split(", ")
+    assert "".join(first) in answer
+    assert "show the optimum" in answer

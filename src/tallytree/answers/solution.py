@@ -146,14 +146,18 @@ class Solution(Frozen):
         return _restored, (*content, self.certificate)  # plain numbers, without a plan to recompute
 
     def _repr_html_(self) -> str:
-        """Show the solution in a notebook: value, score, tally, and the labels on coloured ground."""
+        """Show the solution in a notebook."""
+        about, drawn = self.shown()
+        return html.described("Solution", about) + drawn
+
+    def shown(self) -> tuple[list[tuple[str, object]], str]:
+        """Return what a notebook shows: value, score and tally, and the labels on a coloured background."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += [("gap", f"{self.gap:.2g}")] if 0 < self.gap < np.inf else []
         about += zip(self.tally._fields, self.tally, strict=True)
         columns = self.model.shape[1] if len(self.model.shape) == 2 else 0
         labels = self.labels.ravel().tolist()
-        drawn = html.cells(self.assignment.ravel().tolist(), labels, self.model.variables, columns)
-        return html.described("Solution", about) + drawn
+        return about, html.cells(self.assignment.ravel().tolist(), labels, self.model.variables, columns)
 
     def __repr__(self) -> str:
         tally = named_values(self.tally._fields, self.tally)

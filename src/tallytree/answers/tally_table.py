@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.certificate import BEST, IN_ORDER, SAME_TALLY, Claim
+from tallytree.answers.listed import Answers, Shown
 from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.root_table import RootTable
@@ -28,7 +29,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition
 
 Where = Constraint | str | None
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=Shown)
 
 SAME = Claim(SAME_TALLY)  # the claim of a look-up: the best labelling with one tally
 
@@ -149,10 +150,10 @@ class TallyTable(RootTable, Generic[Answer]):
             raise ModelError(f"the number of tallies must be at least 1, got {count}")
         function = as_objective(objective, self.query.read)
         claims = chain([self._claim(BEST, where, function)], repeat(SAME))
-        return [
+        return Answers(
             self._answer(row, claim, value, function)
             for (row, value), claim in zip(self.best_rows(count, function, where), claims, strict=False)
-        ]
+        )
 
     def best_rows(
         self, count: int, objective: Objective | str | None = None, where: Where = None

@@ -11,13 +11,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from tallytree.answers.objective import Objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.colours import state_colour
-from tallytree.errors import BudgetError, InfeasibleError, ModelError
+from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError
 from tallytree.io import Parameter, ProblemFile
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.problems import MOST_OPERATIONS
@@ -35,6 +37,8 @@ def __dir__() -> list[str]:
 
 MOST_LABELS = 20_000_000
 """The maximum number of labels in a page, over all tallies; a page of about 20 MB."""
+
+_MOST_COMBINED = 8  # sliders whose ends are checked in all combinations
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -153,11 +157,43 @@ def page(
 
 
 def _check_objective(problem: ProblemFile, profile: Profile) -> None:
-    """Raise an error for an objective that decreases in the score, also at either end of a slider."""
-    sliders = [_parameter(name, parameter) for name, parameter in problem.parameters.items()]
-    places = [{}, *({slider["name"]: slider[end]} for slider in sliders for end in ("low", "high"))]
-    for place in places if problem.objective is not None else []:
-        profile.best(problem.with_parameters(**place).function(problem.statistics))
+    """Raise an error for an objective that decreases in the score, also at the ends of sliders.
+
+    The page itself checks all other settings, and shows no optimum where the objective decreases.
+    """
+    table = profile.scores, profile.tallies
+    for place in _places([_parameter(name, p) for name, p in problem.parameters.items()]):
+        function = problem.with_parameters(**place).function(problem.statistics)
+        if function is None:  # the score itself
+            return
+        try:
+            evaluate_objective(_as_in_page(function) if place else function, *table, profile.names)
+        except ObjectiveError as error:
+            at = ", ".join(f"{name} = {value:g}" for name, value in place.items())
+            if not place:
+                raise
+            raise ObjectiveError(
+                f"with {at}, at the end of a slider, {error}; set other ends, for example "
+                "Parameter(value, low, high)"
+            ) from None
+
+
+def _as_in_page(function: Objective) -> Objective:
+    """Return an objective that is -inf where it is not a number; the page says so there."""
+
+    def shown(*arguments: Any) -> Any:
+        values = function(*arguments)
+        return np.where(np.isnan(values), -np.inf, values)
+
+    return shown
+
+
+def _places(sliders: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Return the settings to check: the given values, then all combinations of ends, or each end alone."""
+    ends = [[(slider["name"], slider[end]) for end in ("low", "high")] for slider in sliders]
+    alone = [{name: value} for pair in ends for name, value in pair]
+    several = map(dict, product(*ends)) if 1 < len(ends) <= _MOST_COMBINED else ()
+    return [{}, *alone, *several]
 
 
 def _part(name: str) -> str:

@@ -14,7 +14,8 @@ const state = {
 // --- formulas: postfix instructions over doubles ------------------------------------------------------------
 const ops = {
   "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
-  "**": (a, b) => Math.pow(a, b), "negate": (a) => -a, "<": (a, b) => a < b, "<=": (a, b) => a <= b,
+  "**": (a, b) => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : Math.pow(a, b)), // IEEE 754
+  "negate": (a) => -a, "<": (a, b) => a < b, "<=": (a, b) => a <= b,
   ">": (a, b) => a > b, ">=": (a, b) => a >= b, "==": (a, b) => a === b, "!=": (a, b) => a !== b,
   "and": (a, b) => a && b, "or": (a, b) => a || b, "not": (a) => !a, "min": Math.min, "max": Math.max,
   "abs": Math.abs, "exp": Math.exp, "log": Math.log, "where": (c, a, b) => (c ? a : b),
@@ -29,20 +30,47 @@ function execute(code, names) {
   }
   return stack[0];
 }
+function named(row) { // what formulas can refer to
+  const names = Object.assign(Object.create(null), state.values, { score: data.scores[row] });
+  for (let p = 0; p < P; p++) names[data.statistics[p]] = data.tallies[row][p];
+  return names;
+}
 function evaluated() {
-  const names = Object.assign(Object.create(null), state.values);
   const values = new Float64Array(rows), allowed = new Uint8Array(rows);
   let best = -1, broken = -1;
   for (let row = 0; row < rows; row++) {
-    names.score = data.scores[row];
-    for (let p = 0; p < P; p++) names[data.statistics[p]] = data.tallies[row][p];
+    const names = named(row);
     values[row] = data.objective ? Number(execute(data.objective.code, names)) : data.scores[row];
     if (Number.isNaN(values[row])) { values[row] = -Infinity; broken = row; }
     const inside = state.ranges.every(([low, high], p) => low <= data.tallies[row][p] && data.tallies[row][p] <= high);
     allowed[row] = inside && values[row] > -Infinity && (!data.where || execute(data.where.code, names));
     if (allowed[row] && (best < 0 || values[row] > values[best])) best = row;
   }
-  return { values, allowed, best, broken };
+  const falling = data.objective ? decrease(best) : "";
+  return { values, allowed, best: falling ? -1 : best, broken, falling };
+}
+// The rows have the best scores, so they have the best values only if the objective does not decrease in the
+// score. This is checked as in Python (answers/objective.py): at lower scores, some of which occur.
+const steps = [0, 0.001, 0.13, 1, 0.06, 2.1, 5.3], above = [0, 0, 1, 2, 0, 4, 5], inside = 3, most_checked = 2000;
+function decrease(best) { // where the objective decreases, in words; empty if it does not
+  const [lowest, highest] = spread(data.scores), range = highest - lowest, stride = Math.ceil(rows / most_checked);
+  for (let at = 0; at < rows + stride; at += stride) {
+    const row = at < rows ? at : Math.max(best, 0), names = named(row), own = data.scores[row];
+    const points = steps.map((step, i) => {
+      const point = own - step * (range || Math.abs(own) || 1);
+      return range && 1 <= i && i <= inside ? Math.max(point, lowest) : point;
+    });
+    const values = points.map((score) => Number(execute(data.objective.code, Object.assign(names, { score }))));
+    for (let i = 1; i < steps.length; i++) {
+      const lower = values[i], upper = values[above[i]], finite = [lower, upper].filter(Number.isFinite).map(Math.abs);
+      const rounding = 1e-9 * Math.max(0, ...finite) + 8 * Number.EPSILON * Math.abs(points[above[i]]);
+      if (lower > upper && lower - upper > rounding) {
+        const tally = data.statistics.map((name, p) => `${name} = ${data.tallies[row][p]}`).join(", ");
+        return `${tally && `at ${tally} `}it is ${shown(lower)} for a score of ${shown(points[i])}, and ${shown(upper)} for ${shown(points[above[i]])}`;
+      }
+    }
+  }
+  return "";
 }
 
 // --- small things -------------------------------------------------------------------------------------------
@@ -95,22 +123,26 @@ function curve(result) {
   const p = state.axes[0], cells = projected(result, [p]), [low, high] = spread(cells.map((row) => result.values[row]));
   const x = inner(...ends[p], pad.left + 8, W - pad.right - 8), y = inner(low, high, H - pad.bottom - 8, pad.top + 8);
   const whole = ticks(...ends[p], most).filter(Number.isInteger);
-  const root = frame(x, y, whole, ticks(low, high, 6), data.statistics[p], data.objective ? "value" : "score");
+  const root = frame(x, y, whole, ticks(low, high, 8), data.statistics[p], data.objective ? "value" : "score");
   const finite = cells.filter((row) => result.values[row] > -Infinity);
   const place = (row) => [x(data.tallies[row][p]), y(result.values[row])];
   root.append(svg("path", { class: "curve", d: finite.map((row, i) => `${i ? "L" : "M"}${place(row).join(" ")}`).join("") }));
+  const r = Math.min(Math.max(0.4 * (x(1) - x(0)), 2), 4.5); // dots that do not merge, but do not disappear either
   for (const row of finite) {
-    const [cx, cy] = place(row), dot = svg("circle", { class: result.allowed[row] ? "dot" : "dot out", cx, cy, r: 4.5 });
+    const [cx, cy] = place(row), dot = svg("circle", { class: result.allowed[row] ? "dot" : "dot out", cx, cy, r });
     dot.append(svg("title", {}, told(row, result)));
     root.append(dot);
   }
-  root.addEventListener("click", (event) => { // the nearest point, however far
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse());
-    const far = (row) => { const [cx, cy] = place(row); return Math.hypot(cx - at.x, cy - at.y); };
-    if (finite.length) pick(finite.reduce((near, row) => (far(row) < far(near) ? row : near)));
-  });
+  pickable(root, finite, place);
   mark(root, result, place, 9);
   return root;
+}
+function pickable(root, found, place) { // a click picks the nearest point, however far
+  root.addEventListener("click", (event) => {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse());
+    const far = (row) => { const [cx, cy] = place(row); return Math.hypot(cx - at.x, cy - at.y); };
+    if (found.length) pick(found.reduce((near, row) => (far(row) < far(near) ? row : near)));
+  });
 }
 function heat(result) {
   const [p, q] = state.axes, cells = projected(result, [p, q]), [low, high] = spread(cells.map((row) => result.values[row]));
@@ -124,10 +156,11 @@ function heat(result) {
     const cell = svg("rect", { x: x(data.tallies[row][p] - 0.5), y: y(data.tallies[row][q] + 0.5), width: Math.max(width - 0.7, 0.5),
       height: Math.max(height - 0.7, 0.5), fill: value > -Infinity ? ramp(t) : "none", opacity: result.allowed[row] ? 1 : 0.22, cursor: "pointer" });
     cell.append(svg("title", {}, told(row, result)));
-    cell.addEventListener("click", () => pick(row));
     root.append(cell);
   }
-  mark(root, result, (row) => [x(data.tallies[row][p]), y(data.tallies[row][q])], Math.max(6, Math.min(width, height) / 2));
+  const place = (row) => [x(data.tallies[row][p]), y(data.tallies[row][q])];
+  pickable(root, cells, place);
+  mark(root, result, place, Math.max(6, Math.min(width, height) / 2));
   legend(root, low, high);
   return root;
 }
@@ -171,14 +204,14 @@ function answer(result) {
   $("labelling").replaceChildren();
   $("states").replaceChildren();
   $("outlined").hidden = true;
-  if (row < 0) {
-    box.append(make("span", { className: "none", textContent: "no labelling satisfies the constraints" }));
-    return;
-  }
+  const none = result.falling ? `The objective decreases in the score: ${result.falling}. So the best labelling is not known here; `
+    + "choose other parameters." : row < 0 ? "no labelling satisfies the constraints" : "";
+  if (none) box.append(make("span", { className: "none", textContent: none }));
+  if (row < 0) return;
   if (data.objective) box.append(make("span", {}, "value ", make("b", { id: "value", textContent: shown(result.values[row]) })));
   box.append(make("span", {}, "score ", make("b", { id: "score", textContent: shown(data.scores[row]) })));
   data.statistics.forEach((name, p) => box.append(make("span", {}, `${name} `, make("b", { textContent: String(data.tallies[row][p]) }))));
-  if (state.picked !== null) box.append(make("button", { textContent: "back to the optimum", onclick: () => pick(null) }));
+  if (state.picked !== null) box.append(make("button", { textContent: "show the optimum", onclick: () => pick(null) }));
   if (result.broken >= 0) box.append(make("span", { className: "none", textContent: `the objective is not a number at ${told(result.broken, result)}` }));
   draw(codes(row), codes(plain));
 }

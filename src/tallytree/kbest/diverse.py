@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.listed import Answers
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
@@ -99,7 +100,7 @@ def diverse_k_best(
     measure = statistic or (lambda labelling: mismatches(model, labelling))
     shown = bind(model, statistics)
     given = [] if where is None else [as_condition(where, shown)]
-    found: list[Solution] = []
+    found: Answers[Solution] = Answers()
     away: list[Statistic] = []
     try:
         for rank in range(count):

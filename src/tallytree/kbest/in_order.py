@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Unpack, overload
 
+from tallytree.answers.listed import Answers
 from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import Where
@@ -186,8 +187,8 @@ def k_best(
         if count is not None and function is None and where is not None:
             found = best_by_bounds(query, count, chosen)
             if found is not None:
-                return found
+                return Answers(found)
         best = answered(query, chosen.with_every_table()).ranked(function, keep=True)
     except InfeasibleError:
-        return []
-    return list(islice(best, count))
+        return Answers()
+    return Answers(islice(best, count))

@@ -148,10 +148,15 @@ class Parse:
         return replace(self, certificate=replace(self.certificate, claim=Claim(text).words("tree")))
 
     def _repr_html_(self) -> str:
-        """Show the parse in a notebook: value, score, tally, and the tree in brackets."""
+        """Show the parse in a notebook."""
+        about, drawn = self.shown()
+        return html.described(type(self).__name__, about) + drawn
+
+    def shown(self) -> tuple[list[tuple[str, object]], str]:
+        """Return what a notebook shows: value, score and tally, and the tree in brackets."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += zip(self.tally._fields, self.tally, strict=True)
-        return html.described(type(self).__name__, about) + f"<pre>{escape(self.tree.pretty())}</pre>"
+        return about, f"<pre>{escape(self.tree.pretty())}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tally"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tallytree.answers.certificate import BEST, Claim
+from tallytree.answers.listed import Answers
 from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.answers.tally_table import Where
 from tallytree.bounding.answering import answered
@@ -58,7 +59,7 @@ def diverse_k_best(
     ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
     """
     many, least = whole_number(k, "k", least=0), whole_number(distance, "the distance", least=1)
-    found: list[Parse] = []
+    found: Answers[Parse] = Answers()
     try:
         trees = ranked(forest, where=where, memory_limit=memory_limit)
     except InfeasibleError:

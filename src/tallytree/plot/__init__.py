@@ -1,7 +1,8 @@
 """Plots, with the ``plot`` extra (matplotlib). Each function returns the axes it drew on.
 
-They follow pyplot's conventions. A function with ``ax=`` draws on the current axes by default; one that
-returns several axes makes a new figure. Notebooks show it, and ``plt.savefig`` saves it.
+They follow pyplot's conventions. A function with ``ax=`` draws on the current axes by default, so several
+curves can share them; if these hold a picture already, it makes a new figure. A function that returns several
+axes always makes a new figure. Notebooks show it, and ``plt.savefig`` saves it.
 """
 
 from tallytree.plot.cliques import clique_tree_picture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from tallytree.errors import TallytreeError
 
@@ -13,25 +15,42 @@ if TYPE_CHECKING:
 INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
 RIGHT = "#2f7d4f"
 LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-"""The ground of a label on top of a picture."""
+"""The background of a label on top of a picture."""
 ROW = 12.0
 """The width in inches of pictures next to each other."""
 LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
 """Colours of lines, such as those of several runs."""
 
 
-def figure(width: float, height: float) -> Any:
+_COMPLETE: WeakSet[Any] = WeakSet()  # figures of several axes, which later plots leave alone
+
+
+def figure(width: float, height: float, *, complete: bool = True) -> Any:
     """Return a new pyplot figure, which becomes the current one and is shown in notebooks."""
-    return _pyplot().figure(figsize=(width, height), layout="constrained", dpi=110)
+    drawn = _pyplot().figure(figsize=(width, height), layout="constrained", dpi=110)
+    if complete:
+        _COMPLETE.add(drawn)
+    return drawn
 
 
-def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2) -> Any:
-    """Return the given axes, or else the current ones, or else those of a new figure."""
+def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2, *, shared: bool = True) -> Any:
+    """Return the given axes, or else the current ones if there is room, or else those of a new figure.
+
+    There is room if nothing is drawn on them or, for plots that can share axes with others, only curves.
+    """
     if ax is not None:
         return ax
-    if _pyplot().get_fignums():
-        return _pyplot().gca()
-    return figure(width, height).add_subplot()
+    if _pyplot().get_fignums() and _pyplot().gcf() not in _COMPLETE:
+        current = _pyplot().gca()
+        if not current.has_data() or (shared and _has_only_curves(current)):
+            return current
+    return figure(width, height, complete=False).add_subplot()
+
+
+def _has_only_curves(ax: Axes) -> bool:
+    from matplotlib.collections import QuadMesh
+
+    return ax.axison and not ax.images and not any(isinstance(one, QuadMesh) for one in ax.collections)
 
 
 def room(ax: Axes) -> tuple[float, float]:
@@ -40,8 +59,22 @@ def room(ax: Axes) -> tuple[float, float]:
     return points * ax.bbox.width, points * ax.bbox.height
 
 
+def distinct(values: Sequence[float], digits: int = 4, most: int = 10) -> list[str]:
+    """Write numbers with as many digits as it takes to tell them apart, `most` at most.
+
+    Examples
+    --------
+    >>> distinct([12.29, 12.2912, 3.0])
+    ['12.29', '12.2912', '3']
+    """
+    told = len({f"{value:.{most}g}" for value in values})
+    enough = (n for n in range(digits, most) if len({f"{value:.{n}g}" for value in values}) == told)
+    precision = next(enough, most)
+    return [f"{value:.{precision}g}" for value in values]
+
+
 def integer_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers, unless somebody has chosen ticks already."""
+    """Put ticks at whole numbers, unless ticks were chosen already."""
     from matplotlib.ticker import MaxNLocator
 
     locator = axis.get_major_locator()
@@ -65,9 +98,9 @@ def panels(count: int, width: float, height: float) -> list[Any]:
     return [drawn.add_subplot(1, count, number + 1) for number in range(count)]
 
 
-def tiles(count: int, width: float, height: float) -> list[Any]:
-    """Return axes of the given size in a new figure, in as many rows as a page needs."""
+def tiles(count: int, width: float, height: float, legend: float = 0.0) -> list[Any]:
+    """Return axes of the given size in a new figure, in as many rows as a page needs, above a legend."""
     columns = min(max(int(ROW / width), 1), count)
     rows = -(-count // columns)
-    drawn = figure(columns * width, rows * height)
+    drawn = figure(columns * width, rows * height + legend)
     return [drawn.add_subplot(rows, columns, number + 1) for number in range(count)]

@@ -50,7 +50,7 @@ def clique_tree_picture(
     tree : CliqueTree, optional
         Another tree to draw, in place of that of an order.
     ax : matplotlib Axes, optional
-        The axes to draw on; the current axes by default.
+        The axes to draw on; by default the current axes if they are empty, or a new figure.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def clique_tree_picture(
         raise ModelError(f"a tree of {len(drawn.cliques)} cliques is too large to draw; the limit is {_MOST}")
     tables, names = _tables(drawn, model, bound), _names(drawn, model)
     picture = _arranged(_places(drawn), max(map(len, names)))
-    canvas = axes(ax, *picture.size)
+    canvas = axes(ax, *picture.size, shared=False)
     _draw(canvas, drawn, picture, [prod(table) for table in tables], names)
     dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
     _tell(canvas, picture, dearest, tables[dearest])
@@ -220,7 +220,7 @@ def _margins(ax: Any, picture: _Picture) -> list[float]:
 
 
 def _tell(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
-    """Annotate the most expensive clique with its cost, on the side without names where it hides least."""
+    """Annotate the most expensive clique with its cost, where that hides the fewest other cliques."""
     states, tallies = (readable_count(float(number)) for number in table)
     text = f"{states} states x {tallies} tallies"
     above, right, left = ((0, 18), "center"), ((14, 0), "left"), ((-16, 0), "right")
@@ -231,7 +231,7 @@ def _tell(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> No
 
 
 def _hidden(ax: Any, picture: _Picture, clique: int, offset: tuple[int, int], wide: float) -> int:
-    """Return the number of other cliques behind a label that is so many points wide."""
+    """Return the number of other cliques behind a label of this width in points."""
     across, down = (72 * step for step in _step(ax, picture))
     middle = offset[0] + wide / 2 if offset[0] else 0.0
     x, y = picture.places[clique]

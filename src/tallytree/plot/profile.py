@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tallytree.answers.distribution import Distribution
 from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
@@ -40,7 +41,7 @@ def profile_curve(
     where : Constraint, optional
         The tallies that satisfy it are highlighted, and the best of them is marked.
     ax : matplotlib Axes, optional
-        The axes to draw on; the current axes by default.
+        The axes to draw on; by default the current axes, or a new figure if they have a picture or a map.
 
     Returns
     -------
@@ -59,10 +60,7 @@ def profile_curve(
     'ones'
     """
     if not isinstance(profile, Profile):
-        raise ModelError(
-            f"profile_curve needs a Profile, got {type(profile).__name__}; pass "
-            "tallytree.profile(model, statistics)"
-        )
+        raise _wrong(profile)
     if len(profile.names) not in (1, 2):
         raise ModelError(
             f"only profiles of one or two statistics can be plotted, but this one has {len(profile.names)}; "
@@ -71,7 +69,7 @@ def profile_curve(
     values = _values(profile, objective)
     allowed = _allowed(profile, where) & (values > -np.inf)
     values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
-    canvas = axes(ax)
+    canvas = axes(ax, shared=len(profile.names) == 1)
     columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
     draw = _curve if len(profile.names) == 1 else _map
     if len(profile):
@@ -79,6 +77,14 @@ def profile_curve(
     if title := _title(profile, where, bool(allowed.any())):
         canvas.set_title(fill(title, columns), fontsize=10, color=ACCENT)
     return canvas  # type: ignore[no-any-return]
+
+
+def _wrong(given: object) -> ModelError:
+    """Return the error for something that is not a profile."""
+    instead = "pass tallytree.profile(model, statistics)"
+    if isinstance(given, Distribution):
+        instead = "to plot probabilities, use plt.bar(spread.tallies[:, 0], spread.probabilities)"
+    return ModelError(f"profile_curve needs a Profile, got {type(given).__name__}; {instead}")
 
 
 def _title(profile: Profile, where: Where, any_allowed: bool) -> str:
@@ -131,7 +137,7 @@ def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.
 
 
 def _marker_size(ax: Any, tallies: NDArray[np.int64]) -> float:
-    """Return the size in points at which markers do not merge, as far as they are visible at all."""
+    """Return the size in points at which markers do not merge, but not so small that they disappear."""
     return float(np.clip(0.7 * room(ax)[0] / (np.ptp(tallies) + 1), 1.5, 5.0))
 
 
@@ -170,8 +176,10 @@ def _star(ax: Any, x: float, y: float) -> None:
 def _label(ax: Any, x: float, y: float, text: str) -> None:
     """Label a point of a curve in a margin above all points, so that none of them is hidden."""
     wide, high = room(ax)
-    share = min((_STAR / 2 + 2 * _LETTERS) / high, 0.4)
-    ax.margins(y=share / (1 - 2 * share))
+    share = min((_STAR / 2 + 1.6 * _LETTERS) / high, 0.6)
+    bottom, top = ax.dataLim.intervaly
+    ax.update_datalim([(x, top + (top - bottom or 1.0) * share / (1 - share))])
+    ax.autoscale_view()
     left, right = ax.get_xlim()
     across, half = (x - left) / (right - left), 0.35 * _LETTERS * len(text) / wide
     side = 0.0 if across < half else 1.0 if across > 1 - half else 0.5

@@ -82,7 +82,7 @@ def reliability_curve(
 def wilson_interval(
     share: NDArray[np.float64], counts: NDArray[np.int64], deviations: float = 1.96
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the probabilities from which observed shares of some counts are so many deviations away.
+    """Return the ends of Wilson's interval for observed shares of some counts.
 
     The ends ``p`` solve ``(share - p)² = deviations² · p · (1 - p) / count``.
 

@@ -12,7 +12,7 @@ from tallytree.answers.solution import Solution
 from tallytree.colours import state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, integer_ticks, panels, tiles
+from tallytree.plot.canvas import ACCENT, INK, ROW, distinct, integer_ticks, panels, tiles
 from tallytree.values import abbreviated
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def side_by_side(
         raise ModelError("there is nothing to plot: the sequence of solutions is empty")
     whole = _model_of(given, model)
     labellings = [_assignment(one, whole) for one in given]
-    names = [f"score {whole.score(y):.4g}" for y in labellings] if titles is None else list(titles)
+    names = _scores(whole, labellings) if titles is None else list(titles)
     if len(names) != len(given):
         raise ModelError(f"{len(given)} solutions need as many titles, got {len(names)}")
     drawn = (_grids if len(whole.shape) == 2 else _rows)(whole, labellings, names)
@@ -77,7 +77,8 @@ def _listed(solutions: Any, model: Model | None) -> list[Any]:
         return list(solutions)
     except TypeError:
         raise ModelError(
-            f"side_by_side needs solutions, such as those of k_best, got {type(solutions).__name__}"
+            f"side_by_side needs solutions, such as those of k_best or profile.top(3), got "
+            f"{type(solutions).__name__}"
         ) from None
 
 
@@ -100,6 +101,10 @@ def _model_of(given: Sequence[Any], model: Model | None) -> Model:
 
 def _assignment(one: Any, model: Model) -> NDArray[np.int64]:
     return one.assignment.reshape(-1) if isinstance(one, Solution) else model.encode(one)
+
+
+def _scores(model: Model, labellings: Sequence[NDArray[np.int64]]) -> list[str]:
+    return [f"score {score}" for score in distinct([model.score(y) for y in labellings])]
 
 
 def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
@@ -128,12 +133,12 @@ def _name(model: Model, variable: int, state: int) -> str:
 
 def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
     rows, columns = model.shape
-    width = max(1.4, min(3.0, 0.25 * columns))
-    drawn = tiles(len(labellings), width, width * rows / columns + 0.9)
+    cell = min(0.25, max(3.0 / columns, 0.1), ROW / columns, 5.0 / rows)  # inches
+    drawn = tiles(len(labellings), max(cell * columns, 1.4), cell * rows + 0.4, legend=0.4)
     first = labellings[0].reshape(rows, columns)
     for ax, labelling, title in zip(drawn, labellings, titles, strict=True):
         table = labelling.reshape(rows, columns)
-        _image(ax, model, table)
+        _image(ax, model, table, "equal")
         for row, column in np.argwhere(table != first):
             _frame(ax, row, column)
         ax.set_title(title, fontsize=10, color=INK)
@@ -142,11 +147,12 @@ def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequen
     return drawn
 
 
-def _image(ax: Any, model: Model, table: NDArray[np.int64]) -> None:
+def _image(ax: Any, model: Model, table: NDArray[np.int64], aspect: str = "auto") -> None:
     from matplotlib.colors import ListedColormap
 
     colours = ListedColormap([state_colour(state) for state in range(int(model.cardinalities.max()))])
-    ax.imshow(table, cmap=colours, vmin=-0.5, vmax=colours.N - 0.5, aspect="auto", interpolation="nearest")
+    style = {"cmap": colours, "vmin": -0.5, "vmax": colours.N - 0.5, "interpolation": "nearest"}
+    ax.imshow(table, aspect=aspect, **style)
     if max(table.shape) <= _MOST_LINED:
         ax.set_xticks(np.arange(table.shape[1] + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(table.shape[0] + 1) - 0.5, minor=True)

@@ -29,7 +29,8 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
         The true tree over the same words: constituents that it also has are green, others red. If a label
         occurs more often over the same words than it should, the extra ones are red.
     ax : matplotlib Axes, optional
-        The axes to draw on; by default the current axes, or a new figure large enough for the sentence.
+        The axes to draw on; by default the current axes if they are empty, or a new figure large
+        enough for the sentence.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
     ['S', 'NP', 'NN', 'fish']
     """
     places = _placed(tree)
-    canvas = axes(ax, *_size(places))
+    canvas = axes(ax, *_size(places), shared=False)
     _draw(canvas, places, _colours(places, gold))
     return canvas  # type: ignore[no-any-return]
 

@@ -6,8 +6,7 @@ part, ``y`` has ``F(y) + λ·l = A - regret(y)``. So
 - if ``l`` is in the box of no part, ``F(y) <= A - λ·l`` for every pass, and with the smallest of these scores
   the tally must not be better than ``v``;
 - if it is in the box of a part and the regret is above the budget ``D``, a score of ``A - D - λ·l`` must
-  not be better than ``v``;
-  Scores below the sum of the smallest entries of all factors need not be checked;
+  not be better than ``v`` (scores below the sum of the smallest entries of all factors need not be checked);
 - if it is in the box and the regret is within the budget, each state of ``y`` has a max-marginal of at
   least ``A - D`` at the prices. A model with no other states has ``y`` among its labellings, and the full
   table of that model must have nothing better than ``v``. For trees, the same holds with the items of a

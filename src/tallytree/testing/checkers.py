@@ -84,7 +84,7 @@ def check_solution(solution: SolutionLike, model: Model, statistics: Sequence[St
     Raises
     ------
     AssertionError
-        With what was expected and what was got.
+        The message has the expected and the actual result.
     """
     assignment = np.asarray(solution.assignment).reshape(1, -1)
     tally = tuple(int(tally_of(statistic.on(model), assignment)[0]) for statistic in statistics)
@@ -173,7 +173,7 @@ def check_loss(loss: Loss, model: Model, *, margins: tuple[float, ...] = (0.0, 0
     Raises
     ------
     AssertionError
-        With the labelling, what was expected and what was got.
+        The message has the labelling, and the expected and the actual result.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def check_machine(machine: Machine, model: Model) -> None:
     Raises
     ------
     AssertionError
-        With what was expected and what was got.
+        The message has the expected and the actual result.
 
     Examples
     --------

@@ -126,7 +126,7 @@ class StructuredHinge(StructuredLoss):
     ----------
     gap : tensor of shape (B,)
         After a call: how far each value may be below the maximum. It is 0 on the CPU. On a GPU, tables of
-        float32 scores are rounded up, and the gap bounds the effect, some millionths of the scores; for
+        float32 scores are rounded up, and the gap bounds the effect, a few millionths of the scores; for
         float64 scores it is their rounding.
 
     Examples

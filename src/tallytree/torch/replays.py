@@ -10,7 +10,7 @@ def check_replays() -> None:
 
     A call of a layer checks its inputs and raises an error. In a replay of a captured call, the kernels check
     them as well, but no error is raised: the loss becomes nan and its gradients 0. This function
-    waits for the device and raises the error, for example once in an epoch. Without captured graphs it does
+    waits for the device and raises the error, for example once per epoch. Without captured graphs it does
     nothing.
 
     Raises

@@ -1,0 +1,29 @@
+"""Several answers: a list that notebooks show as a table, with labels or trees."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from tallytree import html
+
+
+class Shown(Protocol):
+    """An answer that notebooks can show."""
+
+    def shown(self) -> tuple[list[tuple[str, object]], str]:
+        """Return names and values, and a drawing as HTML."""
+
+
+Answer = TypeVar("Answer", bound=Shown)
+
+_MOST = 10
+
+
+class Answers(list[Answer]):
+    """A list of solutions or parses, best first. A notebook shows the first ten as a table."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "<i>an empty list</i>"
+        shown = [one.shown() for one in self[:_MOST]]
+        return html.listing([(dict(about), drawn) for about, drawn in shown], len(self))
