@@ -9,6 +9,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __device__
+#define __noinline__
 #define __shared__ static thread_local
 #define WARP 1
 #define BLOCK_MEMORY alignas(16) static thread_local unsigned char memory[1 << 20]

@@ -21,8 +21,8 @@ from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, replays, searching, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, Findings
+from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truths
+from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, UNKNOWN, Findings
 from tallytree.torch.gpu.looking import Seen, look
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
 
@@ -226,11 +226,59 @@ def _put(shape: torch.Size, places: tuple[slice, ...], part: Tensor) -> Tensor:
     return whole
 
 
+def _complain(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> None:
+    """Let the CPU raise the error for a sentence in which nothing is allowed."""
+    known = scores.ends.tags(tags, scores.emissions.shape[2])
+    cpu.objective(scores.on_cpu(), loss, names, known.cpu(), "risk")
+
+
+def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | None:
+    """Return a loss as a quotient of counts; None if it is none, or does not fit."""
+    _, positions, states = scores.emissions.shape
+    found = quotients.quotient_of(loss, names, states, positions, scores.emissions.device)
+    fits = found is not None and quotients.Shape(Seen(scores).chains, found).fits
+    return found if fits else None
+
+
+def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
+    """Return the expected loss of each sentence if it is a quotient of counts, without tables."""
+    quotient = _quotient(scores, loss, names)
+    if quotient is None:
+        return None
+    seen = Seen(scores, tags)
+    chains, counting, all_of_them = seen.chains, truths.Counting(quotient.rules, seen), _Totalled(scores)
+    slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
+    truth, slot = counting.truths(), seen.next_slot()
+
+    def launched(gains: Tensor | None = None, **options: Any) -> tuple[Tensor, plain.Summed | None]:
+        return quotients.risk(chains, quotient, truth, tags, gains, **options)
+
+    asked = {"slopes": slopes, "total": all_of_them.total}
+    values, first = launched(found=slot.telling(NOTHING), **asked)
+    flags, words = slot.read().flags, seen.read()
+    if words.flags & UNKNOWN:
+        truth, slot = counting.truths(words), seen.next_slot()
+        values, first = launched(found=slot.telling(NOTHING), **asked)
+        flags = slot.read().flags
+    if flags & NOTHING:
+        _complain(scores, loss, names, tags)
+
+    def again(gains: Tensor | None = None) -> plain.Summed:
+        known = NO_FINDINGS if chains.words is None else Findings(chains.words)
+        _, sums = launched(gains, slopes=True, found=known)
+        assert sums is not None
+        return sums
+
+    return all_of_them.of(values), all_of_them.pull(chains, first, again)
+
+
 def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
     """Return an objective of the losses of all taggings of each sentence, relative to the true tags."""
     soft = kind == "softmax-margin"
+    if not soft and (found := _risk(scores, loss, names, tags)) is not None:
+        return found
     known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
     if known is None:
         return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
@@ -247,8 +295,7 @@ def objective(
     if soft:  # the true tags are allowed
         slot.free()
     elif slot.read().flags & NOTHING:
-        known_tags = scores.ends.tags(tags, scores.emissions.shape[2])
-        cpu.objective(scores.on_cpu(), loss, names, known_tags.cpu(), kind)  # raises the error
+        _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
         known = NO_FINDINGS if run.chains.words is None else Findings(run.chains.words)

@@ -31,6 +31,9 @@ _HEADERS = (
     "asking.cuh",
     "sweeps.cuh",
     "sums.cuh",
+    "wide.cuh",
+    "courses.cuh",
+    "risks.cuh",
 )
 
 

@@ -29,7 +29,7 @@ from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import address
 from tallytree.torch.gpu.counted import Chunks, Tallies
-from tallytree.torch.gpu.findings import UNKNOWN, Findings
+from tallytree.torch.gpu.findings import UNKNOWN, Findings, Words
 from tallytree.torch.gpu.looking import Seen
 from tallytree.torch.gpu.replays import Replayed
 from tallytree.torch.gpu.structures import Ends, Padded
@@ -76,6 +76,17 @@ class Known:
     rows: Tensor
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What is known about truths of one key, (size, length), if it is not the losses of all tallies.
+
+    ``width`` is the number of entries of a row, and ``of_key`` computes it.
+    """
+
+    width: int
+    of_key: Callable[[int], NDArray[np.float64]]
+
+
 class Rules:
     """The counts of a loss for one number of positions, on a device.
 
@@ -101,6 +112,7 @@ class Rules:
         alphabet: Alphabet | None = None,
         background: int = -1,
         by_size: bool = True,
+        width: int = 0,
     ) -> None:
         self.shifts, self.sizes, self.reach, self.alphabet = shifts, sizes, reach, alphabet
         self._row, self._numbers = row, (background, int(by_size), *sizes)
@@ -108,7 +120,8 @@ class Rules:
         keys = longest if by_size else longest * longest
         self._by_size, self._reached = by_size, [1, 1] if reach is None else reach.amax(0).tolist()
         unknown = torch.full((keys,), -1, dtype=torch.int32, device=shifts.device)
-        self.known = Known(unknown, torch.zeros(0, self.count, dtype=torch.float64, device=shifts.device))
+        self._width = width or self.count
+        self.known = Known(unknown, torch.zeros(1, self._width, dtype=torch.float64, device=shifts.device))
 
     @cached_property
     def count(self) -> int:
@@ -118,7 +131,7 @@ class Rules:
     def learn(self, keys: Tensor) -> Known:
         """Return the known losses, with those of more keys."""
         known, wanted = self.known, torch.unique(keys).cpu()
-        if 8 * self.count * (len(known.rows) + len(wanted)) > _MOST:  # keep only the losses of this batch
+        if 8 * self._width * (len(known.rows) + len(wanted)) > _MOST:  # keep only the losses of this batch
             known = Known(torch.full_like(known.row_of, -1), known.rows[:0])
         row_of = known.row_of.cpu()
         new = wanted[row_of[wanted] < 0]
@@ -135,7 +148,7 @@ class Rules:
         sizes, lengths = torch.meshgrid(torch.arange(longest), torch.arange(1, longest), indexing="ij")
         possible = (sizes * longest + lengths)[sizes <= lengths]
         keys = torch.arange(longest) if self._by_size else possible
-        if 8 * self.count * len(keys) > _MOST:
+        if 8 * self._width * len(keys) > _MOST:
             raise TallytreeError(
                 f"the losses of all truths of up to {longest - 1} positions need more than "
                 f"{readable_bytes(_MOST)}, so this loss cannot be captured in a CUDA graph; use shorter "
@@ -173,33 +186,47 @@ class Truths:
     right: Tensor
 
 
+class Counting:
+    """Counts relative to the true tags, by a kernel that also checks the inputs; `and_if`: as for `Seen.read`."""
+
+    def __init__(self, rules: Rules, seen: Seen, and_if: int = 0) -> None:
+        chains, tags, self._known = seen.chains, seen.tags, rules.known
+        assert tags is not None
+        if isinstance(seen.slot, Replayed):
+            with compiling.preparing(chains.device):
+                self._known = rules.complete()
+            seen.slot.keep(rules, self._known)
+        (sentences, positions, _), alphabet = chains.shape, rules.alphabet
+        self._extra = 0 if alphabet is None else alphabet.labels.shape[1]
+        everywhere = sentences * positions
+        sizes = [3 * everywhere, (1 + self._extra) * everywhere if self._extra else 0, sentences, sentences]
+        parts = chains.empty(sum(sizes), dtype=torch.int32).split_with_sizes(sizes)
+        self._boxes, self._marks, self._which, self._keys = parts
+        self._rules, self._tags, self._right = rules, tags, chains.empty(sentences)
+        results = map(address, (self._right, *parts))
+        own = rules.structure(self._known)
+        asked = _Counting(chains.padded, chains.ends, tags.data_ptr(), own, *results, seen.telling(and_if))
+        chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=self._extra)
+
+    def truths(self, words: Words | None = None) -> Truths:
+        """Return what is counted, given what the kernel has found; without that, what is known so far."""
+        rules, which, alphabet = self._rules, self._which, self._rules.alphabet
+        if words is not None and words.flags & UNKNOWN:
+            self._known = rules.learn(self._keys)
+            which = self._known.row_of.index_select(0, self._keys)
+        chunks = None
+        if alphabet is not None:
+            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, self._extra)
+        rows = self._tags if alphabet is None else None
+        columns = words.columns if words is not None and words.columns else rules.most_columns
+        tallies = Tallies(rules.shifts, self._boxes, columns, rules.count, rules.sizes[1], rows, chunks)
+        return Truths(tallies, self._known.rows, which, self._right)
+
+
 def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
-    """Check inputs and count relative to the true tags; wait for the result; `and_if`: as for `Seen.read`."""
-    chains, tags, known, alphabet = seen.chains, seen.tags, rules.known, rules.alphabet
-    assert tags is not None
-    if isinstance(seen.slot, Replayed):
-        with compiling.preparing(chains.device):
-            known = rules.complete()
-        seen.slot.keep(rules, known)
-    (sentences, positions, _), extra = chains.shape, 0 if alphabet is None else alphabet.labels.shape[1]
-    everywhere = sentences * positions
-    sizes = [3 * everywhere, (1 + extra) * everywhere if extra else 0, sentences, sentences]
-    boxes, marks, which, keys = chains.empty(sum(sizes), dtype=torch.int32).split_with_sizes(sizes)
-    right = chains.empty(sentences)
-    results = map(address, (right, boxes, marks, which, keys))
-    asked = _Counting(
-        *(chains.padded, chains.ends, tags.data_ptr(), rules.structure(known), *results, seen.telling(and_if))
-    )
-    chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=extra)
-    words = seen.read(and_if)
-    if words.flags & UNKNOWN:
-        known = rules.learn(keys)
-        which = known.row_of.index_select(0, keys)
-    chunks = None if alphabet is None else Chunks(marks, alphabet.bits, alphabet.pairs, extra)
-    rows = tags if alphabet is None else None
-    columns = rules.most_columns if seen.slot.captured else words.columns
-    tallies = Tallies(rules.shifts, boxes, columns, rules.count, rules.sizes[1], rows, chunks)
-    return Truths(tallies, known.rows, which, right)
+    """Check inputs and count relative to the true tags; wait for the result."""
+    counting = Counting(rules, seen, and_if)
+    return counting.truths(seen.read(and_if))
 
 
 # --- rules of losses ---------------------------------------------------------------------------------------
@@ -222,15 +249,17 @@ def _known_rules(loss: Loss, names: Names, states: int, longest: int, device: to
 def _rules_of(loss: Loss, names: Names, states: int, longest: int, device: torch.device) -> Rules | None:
     if type(loss) is ChunkFBeta and names is not None:
         few = longest**2 * max(states, longest) < 2**31
-        return _chunk_rules(loss, tuple(names), longest, device) if few else None
+        return chunk_rules(loss, tuple(names), longest, device) if few else None
     tables = truth_tables(loss, states, names)
     if not isinstance(tables, PositionTables):
         return None
     few = longest ** len(tables.statistics) * max(states, longest) < 2**31  # column numbers fit in 32 bits
-    return _position_rules(tables, longest, device) if few else None
+    return position_rules(tables, longest, device) if few else None
 
 
-def _position_rules(tables: PositionTables, longest: int, device: torch.device) -> Rules:
+def position_rules(
+    tables: PositionTables, longest: int, device: torch.device, rows: Rows | None = None
+) -> Rules:
     """Count mismatches by position; or false positives, with true positives within them."""
     given = tables.tables.given[::-1]  # (statistics, true label, label)
     within = np.zeros_like(given[0])
@@ -242,14 +271,15 @@ def _position_rules(tables: PositionTables, longest: int, device: torch.device) 
         torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device)
         for array in (given[0] * line + within, reach)
     )
-    by_size = isinstance(tables.recipe, NodeLoss) and not tables.recipe.one_tally
+    by_size = rows is None and isinstance(tables.recipe, NodeLoss) and not tables.recipe.one_tally
     return Rules(
         shifts,
         (longest, line),
-        lambda key: _position_losses(tables, key, by_size, longest),
+        rows.of_key if rows else lambda key: _position_losses(tables, key, by_size, longest),
         reach=reached,
         background=-1 if tables.background is None else tables.background,
         by_size=by_size,
+        width=rows.width if rows else 0,
     )
 
 
@@ -263,12 +293,19 @@ def _position_losses(tables: PositionTables, key: int, by_size: bool, longest: i
     return np.asarray(tables.bound(truth).value(*grid[::-1]), dtype=np.float64)
 
 
-def _chunk_rules(loss: ChunkFBeta, names: tuple[str, ...], longest: int, device: torch.device) -> Rules:
+def chunk_rules(
+    loss: ChunkFBeta,
+    names: tuple[str, ...],
+    longest: int,
+    device: torch.device,
+    rows: Rows | None = None,
+) -> Rules:
     """Count predicted chunks, with correct ones within them."""
     alphabet = _alphabet(loss, names, device)
     shifts = torch.where(alphabet.types >= 0, longest, 0).to(torch.int32).unsqueeze(0)
-    grid = longest, longest
-    return Rules(shifts, grid, lambda size: _chunk_losses(loss, size, longest), alphabet=alphabet)
+    row = rows.of_key if rows else lambda size: _chunk_losses(loss, size, longest)
+    width = rows.width if rows else 0
+    return Rules(shifts, (longest, longest), row, alphabet=alphabet, by_size=rows is None, width=width)
 
 
 def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) -> Alphabet:
