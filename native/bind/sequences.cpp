@@ -9,60 +9,75 @@ namespace {
 
 using namespace sequences;
 
-void check_chain(const Chain &chain) {
+// How many words the labels stand for.
+Index words_of(const std::vector<Ints32> &alphabets) {
+    std::int32_t last = -1;
+    for (const Ints32 &one : alphabets)
+        for (std::int32_t word : as_span(one)) {
+            if (word < 0) throw nb::value_error("a word is out of range");
+            last = std::max(last, word);
+        }
+    std::vector<std::size_t> seen(last + 1, alphabets.size());
+    for (std::size_t i = 0; i < alphabets.size(); i++)
+        for (std::int32_t word : as_span(alphabets[i])) {
+            if (seen[word] == i) throw nb::value_error("two labels of one position stand for the same word");
+            seen[word] = i;
+        }
+    return last + 1;
+}
+
+void check_sizes(const Chain &chain) {
     for (Index t = 0; t < chain.size(); t++) {
         const auto labels = static_cast<std::size_t>(chain.labels[t]);
         const std::size_t pairs = t ? labels * static_cast<std::size_t>(chain.labels[t - 1]) : 0;
         if (chain.unary[t].size() != labels || chain.word[t].size() != labels || chain.pair[t].size() != pairs)
             throw nb::value_error("a table's size does not fit its position");
-        std::vector<bool> seen(chain.words, false);
-        for (std::int32_t word : chain.word[t]) {
-            if (word < 0 || word >= chain.words) throw nb::value_error("a word is out of range");
-            if (seen[word]) throw nb::value_error("two labels of one position stand for the same word");
-            seen[word] = true;
-        }
         if (chain.end[t] >= chain.labels[t]) throw nb::value_error("an end label is out of range");
     }
 }
 
-Chain chain_of(const std::vector<Doubles> &unary, const std::vector<Doubles2> &pair, const std::vector<Ints32> &words,
-               const Ints32 &ends, std::int64_t count) {
-    const std::size_t size = unary.size();
-    if (size == 0 || pair.size() + 1 != size || words.size() != size || ends.size() != size)
-        throw nb::value_error("a chain needs scores and words for each position, and scores for each two neighbours");
-    Chain chain;
-    chain.words = count;
-    for (std::size_t t = 0; t < size; t++) {
-        chain.labels.push_back(static_cast<Index>(unary[t].size()));
-        chain.unary.push_back(as_span(unary[t]));
-        chain.pair.push_back(t ? as_span(pair[t - 1]) : std::span<const double>{});
-        chain.word.emplace_back(words[t].data(), words[t].data() + words[t].size());
-        chain.end.push_back(ends.data()[t]);
-    }
-    check_chain(chain);
-    return chain;
-}
-
 struct PySequenceProblem {
-    Problem problem;
+    Chain chain;
+    Problem problem;             // without what is maximised
     std::vector<Doubles> unary;  // kept alive
     std::vector<Doubles2> pair;
+    std::vector<Ints32> alphabets;
 };
 
-PySequenceProblem *make_problem(const std::vector<Doubles> &unary, const std::vector<Doubles2> &pair,
-                                const std::vector<Ints32> &words, const Ints32 &ends, std::int64_t count,
-                                const std::vector<Ints32> &references, Kind kind, std::int64_t order, bool clip,
-                                double beta) {
+void fill_chain(PySequenceProblem &made, const Ints32 &kinds, const Ints32 &ends) {
+    const std::size_t size = made.unary.size();
+    if (size == 0 || made.pair.size() + 1 != size || kinds.size() != size || ends.size() != size)
+        throw nb::value_error("a chain needs scores and words for each position, and scores for each two neighbours");
+    Chain &chain = made.chain;
+    chain.words = words_of(made.alphabets);
+    for (std::size_t t = 0; t < size; t++) {
+        const std::int32_t kind = kinds.data()[t];
+        if (kind < 0 || kind >= static_cast<std::int32_t>(made.alphabets.size()))
+            throw nb::value_error("an alphabet is out of range");
+        chain.labels.push_back(static_cast<Index>(made.unary[t].size()));
+        chain.unary.push_back(as_span(made.unary[t]));
+        chain.pair.push_back(t ? as_span(made.pair[t - 1]) : std::span<const double>{});
+        chain.word.push_back(as_span(made.alphabets[kind]));
+        chain.end.push_back(ends.data()[t]);
+    }
+    check_sizes(chain);
+}
+
+PySequenceProblem *make_problem(std::vector<Doubles> unary, std::vector<Doubles2> pair, std::vector<Ints32> alphabets,
+                                const Ints32 &kinds, const Ints32 &ends, const std::vector<Ints32> &references,
+                                Kind kind, std::int64_t order, bool clip, double beta) {
     auto made = std::make_unique<PySequenceProblem>();
-    made->unary = unary;
-    made->pair = pair;
-    made->problem.chain = chain_of(made->unary, made->pair, words, ends, count);
+    made->unary = std::move(unary);
+    made->pair = std::move(pair);
+    made->alphabets = std::move(alphabets);
+    fill_chain(*made, kinds, ends);
     if (references.empty() || order < 1) throw nb::value_error("at least one reference and an order are needed");
     for (const Ints32 &one : references) {
         for (std::int32_t word : as_span(one))
-            if (word >= count) throw nb::value_error("a word of a reference is out of range");
+            if (word >= made->chain.words) throw nb::value_error("a word of a reference is out of range");
         made->problem.references.emplace_back(one.data(), one.data() + one.size());
     }
+    made->problem.chain = &made->chain;
     made->problem.kind = kind;
     made->problem.order = order;
     made->problem.clip = clip;
@@ -83,7 +98,7 @@ Outcome run(const PySequenceProblem &asked, bounds::Scaling scaling, double marg
     problem.objective = {scaling, margin, truth};
     problem.kernels = &chosen_kernels->chains;
     for (const Ints &start : starts) {
-        check_start(problem.chain, start);
+        check_start(asked.chain, start);
         problem.starts.emplace_back(start.data(), start.data() + start.size());
     }
     if (scaling == bounds::Scaling::None) throw nb::value_error("a loss is put to the score by margin or by slack");
@@ -144,8 +159,9 @@ void bind_sequences(nb::module_ &m) {
         .def_prop_ro("splits", &splits)
         .def_prop_ro("units", &units);
     nb::class_<PySequenceProblem>(m, "SequenceProblem")
-        .def(nb::new_(&make_problem), "unary"_a.noconvert(), "pair"_a.noconvert(), "words"_a.noconvert(),
-             "ends"_a.noconvert(), "count"_a, "references"_a.noconvert(), "measure"_a, "order"_a, "clip"_a, "beta"_a)
+        .def(nb::new_(&make_problem), "unary"_a.noconvert(), "pair"_a.noconvert(), "alphabets"_a.noconvert(),
+             "kinds"_a.noconvert(), "ends"_a.noconvert(), "references"_a.noconvert(), "measure"_a, "order"_a, "clip"_a,
+             "beta"_a)
         .def("search", &run, "scaling"_a, "margin"_a, "truth"_a, "starts"_a.noconvert(), "most_cells"_a,
              "memory_limit"_a, "few_cells"_a);
 }

@@ -34,14 +34,28 @@ void down(const StepTable &c) {
     }
 }
 
+// Lanes change places with those H away.
+template <int H>
+INLINE Vector crossed(Vector v) {
+    if constexpr (W == 8) return __builtin_shufflevector(v, v, 0 ^ H, 1 ^ H, 2 ^ H, 3 ^ H, 4 ^ H, 5 ^ H, 6 ^ H, 7 ^ H);
+    else if constexpr (W == 4) return __builtin_shufflevector(v, v, 0 ^ H, 1 ^ H, 2 ^ H, 3 ^ H);
+    else return __builtin_shufflevector(v, v, 0 ^ H, 1 ^ H);
+}
+
+// The largest lane, by halves.
+template <int H = W / 2>
+INLINE Real largest(Vector v) {
+    if constexpr (H > 0) return largest<H / 2>(max(v, crossed<H>(v)));
+    else return v[0];
+}
+
 void along(const StepTable &c) {
     for (Int i = 0; i < c.count; i++) {
         const Real *row = c.scores + i * c.stride;
         Vector most = nothing();
         Int s = 0;
         for (; s + W <= c.states; s += W) most = max(most, load(c.known + s) + load(row + s));
-        Real best = most[0];
-        for (int k = 1; k < W; k++) best = best > most[k] ? best : most[k];
+        Real best = largest(most);
         for (; s < c.states; s++) {
             const Real y = c.known[s] + row[s];
             best = best > y ? best : y;

@@ -96,7 +96,7 @@ std::vector<Counter::Bits> Band::sweep(double budget) {
         after.assign(histories_.size(), kInfinity);
         for (std::int32_t h = 0; h < histories_.size(); h++) {
             if (least[h] > budget) continue;
-            meter_.spend(4.0 * static_cast<double>(sentences_.label_of[t].size()));
+            meter_.spend(4.0 * static_cast<double>(sentences_.chain->words));
             messages_.next(t, h, budget - least[h], [&](double regret, std::int32_t next, auto units) {
                 after[next] = std::min(after[next], least[h] + regret);
                 for (std::int32_t u : units) {
@@ -117,7 +117,7 @@ std::vector<Counter::Bits> Band::sweep(double budget) {
 std::span<const Move> Band::moves_of(Index t, std::int32_t history, double limit) {
     Found &found = found_[history];
     if (found.limit < limit) {
-        meter_.spend(4.0 * static_cast<double>(sentences_.label_of[t].size()));
+        meter_.spend(4.0 * static_cast<double>(sentences_.chain->words));
         found.limit = limit;
         found.first = moves_.size();
         messages_.moves(t, history, limit, moves_);
@@ -168,7 +168,7 @@ void Band::expand(Index t, std::int32_t from) {
     const std::uint64_t *bits = now_.bits.data() + from * counter_.words();
     const double most = std::min(cell.budget, enough_) - cell.regret;
     if (most < 0) return;
-    const Index before = t ? sentences_.label_of[t - 1][histories_.last(cell.history)] : 0;
+    const Index before = t ? sentences_.label_of(t - 1)[histories_.last(cell.history)] : 0;
     for (const Move &move : moves_of(t, cell.history, most)) {
         if (move.regret > most) break;
         meter_.spend(16);

@@ -6,11 +6,10 @@
 namespace tallytree::sequences {
 
 Sentences::Sentences(const Chain &whole, Index size) : chain(&whole), length(size) {
-    for (Index t = 0; t < length; t++) {
-        auto &row = label_of.emplace_back(whole.words, -1);
+    labels.assign(length * whole.words, -1);
+    for (Index t = 0; t < length; t++)
         for (Index a = 0; a < whole.labels[t]; a++)
-            if (a != whole.end[t]) row[whole.word[t][a]] = static_cast<std::int32_t>(a);
-    }
+            if (a != whole.end[t]) labels[t * whole.words + whole.word[t][a]] = static_cast<std::int32_t>(a);
     double rest = 0;  // of the end labels after the first
     for (Index t = length + 1; t < whole.size(); t++) rest += whole.step(t, whole.end[t - 1], whole.end[t]);
     const Index last = length == 0 ? 1 : whole.labels[length - 1];

@@ -7,11 +7,11 @@
 namespace tallytree::sequences {
 
 struct Chain {
-    std::vector<Index> labels;                    // how many each position has
-    std::vector<std::span<const double>> unary;   // of each position
-    std::vector<std::span<const double>> pair;    // of a position and the one before it; the first is empty
-    std::vector<std::vector<std::int32_t>> word;  // of each label
-    std::vector<std::int32_t> end;                // the label that ends a sentence at a position, or -1
+    std::vector<Index> labels;                        // how many each position has
+    std::vector<std::span<const double>> unary;       // of each position
+    std::vector<std::span<const double>> pair;        // of a position and the one before it; the first is empty
+    std::vector<std::span<const std::int32_t>> word;  // of each label
+    std::vector<std::int32_t> end;                    // the label that ends a sentence at a position, or -1
     Index words = 0;
 
     Index size() const { return static_cast<Index>(labels.size()); }
@@ -30,7 +30,8 @@ struct Sentences {
     std::vector<double> tail;  // for each label of the last word
 
     // The label of a word at a position, or -1.
-    std::vector<std::vector<std::int32_t>> label_of;
+    const std::int32_t *label_of(Index t) const { return labels.data() + t * chain->words; }
+    std::vector<std::int32_t> labels;
 
     Sentences(const Chain &chain, Index length);
     double score(std::span<const std::int64_t> labelling) const;

@@ -27,7 +27,7 @@ class Counter {
                            const Tallies &mb) const = 0;
     // The tallies of a whole sentence.
     virtual Tallies count(const std::vector<std::int64_t> &labelling) const = 0;
-    // The shares to begin with; `likely` is a sentence that may be near the answer.
+    // The shares to begin with; `likely` is a sentence that may be near the answer, or empty.
     virtual Split split(const std::vector<std::int64_t> &likely) const = 0;
 };
 

@@ -44,22 +44,39 @@ Histories::Special continued(const Trie &trie, Words read) {
 
 }  // namespace
 
-Histories::Histories(Index words, std::vector<Unit> units) : units_(std::move(units)), alone_(words), ending_(words) {
+// Where all units are of one word, histories are words, and none has specials.
+void Histories::only_words(Index words) {
+    std::vector<Words> units(words);
+    for (std::size_t u = 0; u < units_.size(); u++)
+        if (const std::int32_t word = units_[u].words[0]; word >= 0)
+            units[word].push_back(static_cast<std::int32_t>(u));
+    for (std::int32_t w = 0; w < words; w++) {
+        last_.push_back(w);
+        alone_.push_row(units[w]);
+        ending_.close_row();
+    }
+    specials_.resize(words + 1);
+}
+
+Histories::Histories(Index words, std::vector<Unit> units) : units_(std::move(units)) {
     for (Unit &unit : units_) {
         unit.bit = bits_;
         if (unit.cap != kUncapped) bits_ += unit.cap;
     }
+    if (std::all_of(units_.begin(), units_.end(), [](const Unit &unit) { return unit.words.size() == 1; })) {
+        only_words(words);
+        return;
+    }
     const Trie trie = trie_of(units_, words);
     for (std::int32_t w = 0; w < words; w++) {
-        if (auto at = trie.units.find({w}); at != trie.units.end()) alone_[w] = at->second;
+        const auto at = trie.units.find({w});
+        alone_.push_row(at == trie.units.end() ? std::span<const std::int32_t>{} : at->second);
         last_.push_back(w);
-        ending_[w].push_back(w);
     }
     std::vector<Words> read;
     for (std::int32_t w = 0; w < words; w++) read.push_back({w});
-    for (const auto &[gram, history] : trie.histories) {
+    for (const auto &[gram, _] : trie.histories) {
         last_.push_back(gram.back());
-        ending_[gram.back()].push_back(history);
         read.push_back(gram);
     }
     std::map<Words, Words> follow;  // the words that follow each beginning
@@ -80,6 +97,10 @@ Histories::Histories(Index words, std::vector<Unit> units) : units_(std::move(un
             specials_[h].push_back(continued(trie, std::move(longer)));
         }
     }
+    std::vector<Words> ending(words);
+    for (std::size_t h = 0; h < read.size(); h++)
+        if (!specials_[h].empty()) ending[last_[h]].push_back(static_cast<std::int32_t>(h));
+    for (const Words &some : ending) ending_.push_row(some);
 }
 
 }  // namespace tallytree::sequences

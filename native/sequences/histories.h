@@ -32,6 +32,7 @@ class Histories {
     // Without specials a word leads to the history that is this word alone, and to its own units.
     std::span<const Special> specials(std::int32_t history) const { return specials_[history]; }
     std::span<const std::int32_t> alone(std::int32_t word) const { return alone_[word]; }
+    // The histories that end with a word and have specials.
     std::span<const std::int32_t> ending(std::int32_t word) const { return ending_[word]; }
     const std::vector<Unit> &units() const { return units_; }
     // Go through the units of a sentence: visit(position, units that end there).
@@ -53,11 +54,13 @@ class Histories {
     Index bits() const { return bits_; }
 
   private:
+    void only_words(Index words);
+
     std::vector<Unit> units_;
-    std::vector<std::int32_t> last_;                 // the last word of each history but the start
-    std::vector<std::vector<Special>> specials_;     // by history, in the order of words
-    std::vector<std::vector<std::int32_t>> alone_;   // by word: units of one word
-    std::vector<std::vector<std::int32_t>> ending_;  // by word: the histories that end with it
+    std::vector<std::int32_t> last_;              // the last word of each history but the start
+    std::vector<std::vector<Special>> specials_;  // by history, in the order of words
+    Ragged<std::int32_t> alone_;                  // by word: units of one word
+    Ragged<std::int32_t> ending_;                 // by word: histories that end with it
     Index bits_ = 0;
 };
 

@@ -17,7 +17,7 @@ std::vector<Index> lengths_of(const Chain &chain) {
 
 // The sentence without words: nothing to search.
 void offer_empty(const Problem &problem, Incumbent &best) {
-    const Sentences empty(problem.chain, 0);
+    const Sentences empty(*problem.chain, 0);
     bool same = false;
     for (const auto &reference : problem.references) same |= reference.empty();
     const double measure = problem.kind == Kind::Bleu ? same : measure_of(problem, 0)({});
@@ -26,7 +26,7 @@ void offer_empty(const Problem &problem, Incumbent &best) {
     best.value = value;
     best.score = empty.tail[0];
     best.reached = {};
-    best.labelling.assign(problem.chain.end.begin(), problem.chain.end.end());
+    best.labelling.assign(problem.chain->end.begin(), problem.chain->end.end());
 }
 
 // How many words a labelling has, or 0 where its end labels are not all at its end.
@@ -54,7 +54,7 @@ Outcome search(const Problem &problem, const Limits &limits, const Poll &poll) {
     const Counted counted(problem);
     outcome.tallies = tallies_of(problem);
     outcome.units = counted.histories.units();
-    const std::vector<Index> lengths = lengths_of(problem.chain);
+    const std::vector<Index> lengths = lengths_of(*problem.chain);
     // All begin with a pass; only a single one is kept.
     Outcome &begun = lengths.size() > 1 ? unused : outcome;
     std::unique_ptr<LengthSearch> one;
@@ -70,7 +70,7 @@ Outcome search(const Problem &problem, const Limits &limits, const Poll &poll) {
         unused = {};
         begin(length, begun);
         for (const auto &start : problem.starts)
-            if (length_of(problem.chain, start) == length) one->offer(start);
+            if (length_of(*problem.chain, start) == length) one->offer(start);
         const double most = one->first();
         if (most != kNegativeInfinity) order.emplace_back(most, length);
     }

@@ -53,7 +53,7 @@ class Messages {
     // The same in any order: visit(regret, the history that follows, units).
     template <class Visit>
     void next(Index t, std::int32_t history, double limit, Visit visit) const {
-        const double most = beta_[t * histories_.size() + history];
+        const double most = most_after(t, history);
         each(t, history, [&](double x, Index, std::int32_t word, const Histories::Special *special) {
             const double regret = std::max(0.0, most - x);
             if (x == kNegativeInfinity || !(regret <= limit)) return;
@@ -63,44 +63,49 @@ class Messages {
     }
 
   private:
-    const double *cost(Index t) const { return cost_.data() + t * static_cast<Index>(histories_.units().size()); }
     double charged(Index t, std::span<const std::int32_t> units) const;
-    double after(Index t, std::int32_t history, Index label) const;
+    Index before(Index t, std::int32_t history) const;
+    double most_after(Index t, std::int32_t history) const;
     double special(Index t, Index before, Index label, const Histories::Special &special) const;
-    double plain(Index t, Index before, Index label) const {
-        return chain_.pair_score(t, before, label) + value_[begin_[t] + label];
-    }
     double best_of(Index t, std::int32_t history, Index before, double row_best) const;
+    void charge(Index t, const double *share);
     void values(Index t);
+    // Scores of a position's labels after one before it; null at the first position.
+    const double *pairs(Index t, Index before) const {
+        return t ? chain_.pair[t].data() + before * chain_.labels[t] : nullptr;
+    }
     // All labels at a position after a history, in order of words: those with something special as such.
     template <class Visit>
     void each(Index t, std::int32_t history, Visit visit) const {
-        const auto &label_of = sentences_.label_of[t];
+        const std::int32_t *label_of = sentences_.label_of(t);
         const auto specials = histories_.specials(history);
         const Index from = before(t, history);
+        const double *pair = pairs(t, from), *value = value_.data() + begin_[t];
         std::size_t at = 0;
-        for (std::int32_t w = 0; w < static_cast<std::int32_t>(label_of.size()); w++) {
+        for (std::int32_t w = 0; w < chain_.words; w++) {
             const Index label = label_of[w];
             if (label < 0) continue;
             while (at < specials.size() && specials[at].word < w) at++;
             if (at < specials.size() && specials[at].word == w)
                 visit(special(t, from, label, specials[at]), label, w, &specials[at]);
-            else visit(plain(t, from, label), label, w, nullptr);
+            else visit(pair ? pair[label] + value[label] : value[label], label, w, nullptr);
         }
     }
-    Index before(Index t, std::int32_t history) const;
 
     const Sentences &sentences_;
     const Chain &chain_;
     const Histories &histories_;
     const ChainKernels &kernels_;
-    double operations_ = 0;
-    std::vector<double> beta_;   // by position and history: the best of all from there on
-    std::vector<double> cost_;   // by position and unit
-    std::vector<Index> begin_;   // where the values of each position begin
-    std::vector<double> value_;  // by position and label: it and all from there on, with nothing special before it
-    std::vector<double> price_;  // of each unit
-    std::vector<double> row_;    // for each label before a position: the best of its values
+    double operations_ = 0, most_ = kNegativeInfinity;
+    bool continues_ = false;                                     // whether any history has specials
+    std::vector<std::pair<std::int32_t, std::int32_t>> single_;  // units of one word, and the word
+    std::vector<double> price_;                                  // of each unit
+    std::vector<double> cost_;                                   // by position and unit, where histories have specials
+    std::vector<Index> begin_;                                   // where the labels of each position begin; by them:
+    std::vector<double> value_;   // the label and all from there on, with nothing special before it
+    std::vector<double> charge_;  // of the word alone
+    std::vector<double> rest_;    // the best of all after it, where that is nothing special
+    std::vector<double> beta_;    // by position and history with specials: the best of all from there on
 };
 
 }  // namespace tallytree::sequences

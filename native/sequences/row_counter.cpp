@@ -5,6 +5,11 @@
 #include "sequences/counters.h"
 
 namespace tallytree::sequences {
+namespace {
+
+constexpr std::int32_t kNoWord = -2;  // in no reference
+
+}  // namespace
 
 RowCounter::RowCounter(const Sentences &sentences, const Histories &histories, const References &references)
     : sentences_(sentences), histories_(histories), references_(references), begin_{0} {
@@ -97,7 +102,8 @@ Tallies RowCounter::count(const std::vector<std::int64_t> &labelling) const {
 }
 
 Split RowCounter::split(const std::vector<std::int64_t> &likely) const {
-    const std::vector<std::int32_t> sentence = words_of(sentences_, likely);
+    const std::vector<std::int32_t> sentence =
+        likely.empty() ? std::vector<std::int32_t>(sentences_.length, kNoWord) : words_of(sentences_, likely);
     Split made(sentences_.length, histories_.units().size(), 0.0);
     std::size_t first = 0;  // the unit of the first word of the reference
     for (const auto &reference : references_) {

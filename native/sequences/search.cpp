@@ -20,13 +20,13 @@ std::unique_ptr<Counter> counter_of(const Problem &problem, const Sentences &sen
 
 }  // namespace
 
-Counted::Counted(const Problem &problem) : histories(problem.chain.words, units_of(problem, ends)) {}
+Counted::Counted(const Problem &problem) : histories(problem.chain->words, units_of(problem, ends)) {}
 
 LengthSearch::LengthSearch(const Problem &problem, const Counted &counted, Index length, Incumbent &best,
                            Outcome &outcome, const Limits &limits, Meter &meter)
     : problem_(problem),
       histories_(counted.histories),
-      sentences_(problem.chain, length),
+      sentences_(*problem.chain, length),
       measure_(measure_of(problem, length)),
       counter_(counter_of(problem, sentences_, counted)),
       messages_(sentences_, histories_, *problem.kernels),
@@ -56,7 +56,8 @@ void LengthSearch::offer(const std::vector<std::int64_t> &labelling) {
     best_.score = score;
     best_.reached = tallies;
     best_.labelling.assign(labelling.begin(), labelling.begin() + sentences_.length);
-    for (Index t = sentences_.length; t < problem_.chain.size(); t++) best_.labelling.push_back(problem_.chain.end[t]);
+    for (Index t = sentences_.length; t < problem_.chain->size(); t++)
+        best_.labelling.push_back(problem_.chain->end[t]);
 }
 
 // What each tally can be.
@@ -82,6 +83,10 @@ Box LengthSearch::whole() const {
 void LengthSearch::add(Split split) { outcome_.splits.push_back(std::move(split)); }
 
 double LengthSearch::first() {
+    if (problem_.kind == Kind::RougeL) {  // equal places are a good guess
+        add(counter_->split({}));
+        return pass(need_.level(std::max(best_.value, 0.0), best_tallies_), 0).most;
+    }
     add(Split(sentences_.length, histories_.units().size(), 1.0));
     return pass({}, 0).most;
 }
@@ -146,6 +151,10 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     improve(todo.box, todo.budget, 16);
     if (!shrink(todo.box)) return true;
     const std::size_t at = best_pass(todo.box, todo.budget);
+    if (todo.budget <= unit_ / 64 * sizes_) {  // at the rounding of sums
+        record(passes_[at], todo.box, todo.budget, 0);
+        return true;
+    }
     const double left_cells = limits_.cells - static_cast<double>(outcome_.cells);
     const Index most = static_cast<Index>(std::min<double>(static_cast<double>(todo.limit), left_cells));
     const BandResult found = look(passes_[at], todo.box, {most, limits_.bytes, 0});
@@ -182,7 +191,7 @@ bool LengthSearch::run() {
     if (passes_.empty()) first();
     if (passes_[0].most == kNegativeInfinity) return true;
     if (measure_.geometric() && without_longest()) return true;
-    add(counter_->split(passes_[0].labelling));
+    if (Split likely = counter_->split(passes_[0].labelling); likely.share != split(0).share) add(std::move(likely));
     fixed_point();
     std::vector<Todo> left{{whole_, std::max<Index>(limits_.few / kFirst, 1), kInfinity}};
     bool going = true;

@@ -15,7 +15,7 @@ namespace tallytree::sequences {
 enum class Kind { Bleu, RougeN, RougeL };
 
 struct Problem {
-    Chain chain;
+    const Chain *chain;
     const ChainKernels *kernels;
     References references;  // words as numbers, -1 for those that no label stands for
     Kind kind;
@@ -73,7 +73,7 @@ class LengthSearch {
   public:
     LengthSearch(const Problem &problem, const Counted &counted, Index length, Incumbent &best, Outcome &outcome,
                  const Limits &limits, Meter &meter);
-    // The most that any sentence of this length can reach, by one pass without prices.
+    // The most of the first pass: without prices, or at those where the loss is level.
     double first();
     // False where the limits ended it; then `bound` says what is left.
     bool run();

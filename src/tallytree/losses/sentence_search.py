@@ -24,7 +24,7 @@ from tallytree.losses.solution import AugmentedSolution
 from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.options import Options
-from tallytree.running.sentences import Found, Measured, Searched, chain_tables, searched
+from tallytree.running.sentences import Found, Measured, Searched, chain_tables, search, sentence_problem
 from tallytree.transducers.encodings import alphabets_of
 
 _TRIED = 2_000_000  # cells, about two seconds, before a full table is tried
@@ -79,7 +79,7 @@ class SentenceSearch(NamedTuple):
         allowed = self.model.score(self.truth) > -np.inf
         starts = (self.truth,) if allowed else ()
         asked = Searched(self.scaling, self.margin, self.truth_score, starts, cells, limit)
-        found = searched(tables, alphabets_of(self.model), measured, asked)
+        found = search(sentence_problem(tables, alphabets_of(self.model), measured), asked)
         if found.finished and len(found.labelling):
             return self._answer(measured, asked, found)
         shift = self.truth_score if self.scaling == "margin" else 0.0

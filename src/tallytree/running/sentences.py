@@ -121,23 +121,31 @@ def word_numbers(alphabets: Sequence[Labels]) -> dict[Hashable, int]:
     return numbers
 
 
-def searched(tables: Tables, alphabets: Sequence[Labels], measured: Measured, asked: Searched) -> Found:
-    """Search for the best sentence of a chain whose labels are given."""
-    numbers = word_numbers(alphabets)
-    words = {labels: np.array([numbers[w] for w in labels], dtype=np.int32) for labels in set(alphabets)}
-    ended = measured.end is not None
-    ends = [labels.index(measured.end) if ended and measured.end in labels else -1 for labels in alphabets]
-    problem = native.SequenceProblem(
+def sentence_problem(
+    tables: Tables, alphabets: Sequence[Labels], measured: Measured
+) -> native.SequenceProblem:
+    """Prepare the sentences of a chain, whose labels are given, for searches."""
+    distinct = {id(labels): labels for labels in alphabets}
+    kind_of = {one: kind for kind, one in enumerate(distinct)}
+    kinds = np.array([kind_of[id(labels)] for labels in alphabets], dtype=np.int32)
+    numbers = word_numbers(tuple(distinct.values()))
+    end = measured.end
+    ends = [labels.index(end) if end is not None and end in labels else -1 for labels in distinct.values()]
+    return native.SequenceProblem(
         *tables,
-        [words[labels] for labels in alphabets],
-        np.array(ends, dtype=np.int32),
-        len(numbers),
+        [np.array([numbers[w] for w in labels], dtype=np.int32) for labels in distinct.values()],
+        kinds,
+        np.array(ends, dtype=np.int32)[kinds],
         [np.array([numbers.get(w, -1) for w in one], dtype=np.int32) for one in measured.references],
         _MEASURES[measured.kind],
         measured.order,
         measured.clip,
         measured.beta,
     )
+
+
+def search(problem: native.SequenceProblem, asked: Searched) -> Found:
+    """Search for the best sentence."""
     return problem.search(
         SCALINGS[asked.scaling],
         asked.margin,
