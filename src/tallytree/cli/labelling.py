@@ -71,7 +71,11 @@ def _options(command: ArgumentParser) -> None:
         "--valid (for models trained with --objective)",
     )
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
-    add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
+    add(
+        "--scale",
+        type=positive,
+        help="multiply scores by this factor for expected metrics (default 1; required for an SVM)",
+    )
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
     count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
