@@ -114,8 +114,8 @@ def _train_labeller(options: Namespace) -> int:
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
-    words = task.reads == ("word",)
-    features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
+    templates = learning().TAGGING if task.reads == ("word",) else learning().CHUNKING
+    features = learning().WindowFeatures(templates, parts=True)
     kind = learning().SequenceSVM if options.objective is None else learning().SequenceCRF
     return kind(**settings(options), hashed=options.hashed, min_count=_least(options), features=features)
 
