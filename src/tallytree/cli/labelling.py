@@ -130,6 +130,10 @@ def loaded(path: str, name: str) -> Labeller:
 def _run(name: str) -> Callable[[Namespace], int]:
     def run(options: Namespace) -> int:
         check_apart(options.output, options.model, options.file)
+        if options.score and options.output is None:
+            refuse(options, ("marginals",), "with --score", "remove it, or use -o")
+            if options.number is not None:
+                raise UsageError("-k has no effect with --score; remove it, or use -o")
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
         known = labeller.svm.classes_.tolist()

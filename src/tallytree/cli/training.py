@@ -86,6 +86,8 @@ def _grammar_options(command: ArgumentParser) -> None:
 def _train(options: Namespace) -> int:
     check_writable(options.output)
     check_apart(options.output, options.data, options.test, options.checkpoint)
+    if options.hashed is not None:
+        refuse(options, ["min_count"], "with --hashed")
     return _train_parser(options) if options.task == "parse" else _train_labeller(options)
 
 
