@@ -296,3 +296,11 @@ def test_sentences_without_a_tree_are_named(corpora, capsys):
     captured = capsys.readouterr()
     assert captured.out == "\n\n\n"
     assert "sentence 2 has no tree: sat …" in captured.err
+
+
+@pytest.mark.parametrize("task", ["tag", "chunk"])
+def test_labellers_look_at_the_parts_of_words(corpora, task):
+    assert run("train", task, "train.txt", "-o", "m.npz", "--quiet", "--tolerance", "0.9") == Exit.OK
+    names = load("m.npz").encoder_.names
+    assert {"lower=the", "starts=c", "ends=at", "shape=x"} <= set(names)
+    assert any(name.startswith("1[0]=") for name in names) == (task == "chunk")

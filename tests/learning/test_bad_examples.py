@@ -109,7 +109,7 @@ def test_trees_that_do_not_fit(estimator):
         estimator.fit(["fish eat fish", "fish eat"], TREES)
     with pytest.raises(tt.ModelError, match="example 1: a sentence must be a sequence of words"):
         estimator.fit(["fish eat fish", ""], TREES)
-    with pytest.raises(tt.ModelError, match="example 1: y has trees"):
+    with pytest.raises(tt.ModelError, match="example 1: y must contain trees"):
         estimator.fit(["fish eat fish", "fish swim"], [TREES[0], None])
     fitted = estimator.fit(["fish eat fish", "fish swim"], TREES)
     with pytest.raises(tt.ModelError, match="example 1: a sentence must be a sequence of words"):

@@ -180,7 +180,7 @@ def test_an_archive_of_something_else(tmp_path):
 def test_trees_are_scored_against_trees(kind):
     fitted = kind().fit(["a b", "b a"], TREES)
     for wrong in (None, "(S (A a) (B b))"):
-        with pytest.raises(tt.ModelError, match="example 1: y has trees, as "):
+        with pytest.raises(tt.ModelError, match="example 1: y must contain trees, as "):
             fitted.score(["a b", "b a"], [TREES[0], wrong])
     with pytest.raises(tt.ModelError, match=r"the least expected loss is for labellings; for trees, use"):
         fitted.predict(["a b"], decode=MaxExpected("f1"))

@@ -189,7 +189,7 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     [
         ([], [], "no examples to learn from"),
         (SENTENCES[:1], TREES[:2], "1 examples but 2 labellings"),
-        (SENTENCES[:1], ["(S (N a))"], "example 0: y has trees, .* got '"),
+        (SENTENCES[:1], ["(S (N a))"], "example 0: y must contain trees, .* got '"),
         (SENTENCES[:1], TREES[1:2], "example 0 has the words .* but its tree is over"),
         ([[1, 2]], TREES[:1], "a sentence must be a sequence of words, .* got 1 for a word"),
         ([[None]], TREES[:1], "a sentence must be a sequence of words, .* got None for a word"),

@@ -67,16 +67,20 @@ def learning_options(command: ArgumentParser) -> None:
         help="train a conditional random field with this objective (default: train an SVM)",
     )
     add("--c1", type=least, help="with --objective: the L1 penalty (default 0)")
-    add("--c2", type=least, help="with --objective: the L2 penalty (default 1)")
+    add("--c2", type=least, help="with --objective: the L2 penalty (default 1; try 0.01 for risk)")
     add("--scaling", choices=("margin", "slack"), help="how the loss enters the margin (default margin)")
     add(
         "--C",
         type=positive,
         help="inverse regularisation strength (default 1; try 0.1 for large corpora)",
     )
-    add("--tolerance", type=positive, help="stop at this relative gap (default 0.01)")
-    add("--passes", type=natural, help="the maximum number of passes (default 100)")
-    add("--seconds", type=positive, help="time limit; the current pass is finished first")
+    add(
+        "--tolerance",
+        type=positive,
+        help="stop at this relative gap, or for risk at this relative gradient norm (default 0.01)",
+    )
+    add("--passes", type=natural, help="the maximum number of passes (default 100; with --objective: 500)")
+    add("--seconds", type=positive, help="the time limit of this run; the current pass is finished first")
     add("--solver", choices=tuple(_SOLVERS), help="the training algorithm (default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights; better after few passes")
     add("--seed", type=natural, help="random seed for the order of the examples (default 0)")

@@ -71,7 +71,11 @@ def _options(command: ArgumentParser) -> None:
         "--valid (for models trained with --objective)",
     )
     add("--background", metavar="LABEL", help="the negative label for expected F (default O)")
-    add("--scale", type=positive, help="multiply scores by this factor for expected metrics (default 1)")
+    add(
+        "--scale",
+        type=positive,
+        help="multiply scores by this factor for expected metrics (default 1; required for an SVM)",
+    )
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
     count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
@@ -126,6 +130,10 @@ def loaded(path: str, name: str) -> Labeller:
 def _run(name: str) -> Callable[[Namespace], int]:
     def run(options: Namespace) -> int:
         check_apart(options.output, options.model, options.file)
+        if options.score and options.output is None:
+            refuse(options, ("marginals",), "with --score", "remove it, or use -o")
+            if options.number is not None:
+                raise UsageError("-k has no effect with --score; remove it, or use -o")
         labeller = loaded(options.model, name)
         kind = format_of(options.format, options.file, labeller.task.format)
         known = labeller.svm.classes_.tolist()

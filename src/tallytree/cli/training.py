@@ -86,6 +86,8 @@ def _grammar_options(command: ArgumentParser) -> None:
 def _train(options: Namespace) -> int:
     check_writable(options.output)
     check_apart(options.output, options.data, options.test, options.checkpoint)
+    if options.hashed is not None:
+        refuse(options, ["min_count"], "with --hashed")
     return _train_parser(options) if options.task == "parse" else _train_labeller(options)
 
 
@@ -114,8 +116,8 @@ def _train_labeller(options: Namespace) -> int:
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
-    words = task.reads == ("word",)
-    features = learning().WindowFeatures(learning().TAGGING if words else learning().CHUNKING, parts=words)
+    templates = learning().TAGGING if task.reads == ("word",) else learning().CHUNKING
+    features = learning().WindowFeatures(templates, parts=True)
     kind = learning().SequenceSVM if options.objective is None else learning().SequenceCRF
     return kind(**settings(options), hashed=options.hashed, min_count=_least(options), features=features)
 

@@ -1,4 +1,4 @@
-"""What values parameters accept, in words and as a test."""
+"""The values that parameters accept: a description and a test."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Accepted(NamedTuple):
             raise ModelError(f"{name} must be {self.words}, got {value!r}")
 
     def or_none(self) -> Accepted:
-        """Return the same with None."""
+        """Return the same, with None accepted as well."""
         return Accepted(f"{self.words}, or None", lambda value: value is None or self.test(value))
 
 
 def _is_number(value: object) -> bool:
-    """Whether something is a real number; not a boolean, which is one to Python."""
+    """Return whether a value is a real number; booleans, which Python counts as numbers, are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -47,7 +47,7 @@ def _is_integer(value: object) -> bool:
 
 
 def integer(least: int, words: str, below: float = inf) -> Accepted:
-    """Accept integers from the given one on, those of NumPy included."""
+    """Accept integers, including NumPy's, that are at least ``least``."""
     return Accepted(words, lambda value: _is_integer(value) and least <= value < below)
 
 

@@ -87,9 +87,7 @@ def _finite(name: str, value: Any) -> float:
     try:
         number = float(value)
     except OverflowError:  # of an integer
-        raise ModelError(
-            f"attribute {name!r} is too large, but values must be finite; scale or remove it"
-        ) from None
+        raise ModelError(f"attribute {name!r} is too large for a float; scale or remove it") from None
     if isfinite(number):
         return number
     raise ModelError(f"attribute {name!r} is {number}, but values must be finite; impute or remove it")

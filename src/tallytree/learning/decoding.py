@@ -151,7 +151,8 @@ class ExpectedFBeta(Decoder):
         The negative label: positions with it are not nodes.
     scale : float, optional
         A factor that turns scores into log-probabilities; 1 by default, which is right for CRFs. The scores
-        of an SVM are not log-probabilities: choose the factor on held-out data, or there is a warning.
+        of an SVM are not log-probabilities: choose the factor on held-out data. Without it, there is a
+        warning.
 
     Examples
     --------
@@ -205,7 +206,8 @@ class MaxExpected(Decoder):
         :func:`tallytree.losses.as_loss`.
     scale : float, optional
         A factor that turns scores into log-probabilities; 1 by default, which is right for CRFs. The scores
-        of an SVM are not log-probabilities: choose the factor on held-out data, or there is a warning.
+        of an SVM are not log-probabilities: choose the factor on held-out data. Without it, there is a
+        warning.
     samples : int, optional
         The number of labellings to draw for losses without an exact method; without it, they raise an error.
     seed : int
@@ -275,7 +277,7 @@ def _check_free(model: Any, where: Where, what: str) -> None:
     if isinstance(model, Forest):
         raise ModelError(f"{what} is for labellings; for trees, use decode=MaxBrackets()")
     if where is not None:
-        raise ModelError(f"{what} is over all labellings; remove where=, or use decode=BestDecoder()")
+        raise ModelError(f"{what} does not support constraints; remove where=, or use decode=BestDecoder()")
 
 
 def scaled(model: Model, scale: float | None) -> Model:

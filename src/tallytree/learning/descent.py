@@ -89,7 +89,7 @@ def fit_weights(
     memory : Checkpoint, optional
         The file to write the state to, and to read it from.
     spent : float
-        The seconds that it took to find the initial weights, which count.
+        The seconds already spent on the initial weights; they count towards the time limit.
     """
     found = Fitted(State(start), start)
     if memory is not None:

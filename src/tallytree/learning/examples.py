@@ -1,4 +1,4 @@
-"""Examples one by one, with errors that say which one is wrong."""
+"""Process examples one by one; errors name the example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def listed(examples: Any, what: str) -> list[Any]:
-    """Return examples as a list; iterators are read, also those within.
+    """Return examples as a list; iterators are consumed, including nested ones.
 
     Examples
     --------

@@ -113,7 +113,7 @@ class StartingPass(Progress):
 
     @classmethod
     def of(cls, progress: Progress) -> StartingPass:
-        """Return such a pass."""
+        """Convert a pass."""
         return cls(*progress._replace(left=None))
 
     def _parts(self) -> dict[str, str]:
@@ -147,12 +147,13 @@ class RunOptions:
     Parameters
     ----------
     tolerance : float
-        Stop when the certified relative gap ``(P − D) / P`` is at most this.
+        Stop when the certified relative gap ``(P − D) / P`` is at most this; for objectives without a lower
+        bound, the norm of the gradient divided by ``max(1, ‖w‖)``.
     max_passes : int
         The maximum number of passes.
     max_seconds : float
-        The time limit of a run; one that resumes from a checkpoint has all of it. A pass that has begun is
-        finished.
+        The time limit of each run; after resuming from a checkpoint, the time of earlier runs does not count.
+        A pass that has begun is finished.
     checkpoint : path, optional
         A file that is written after each pass, and read at the start if it exists.
     callback : callable, optional
@@ -222,7 +223,7 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
 
     A line is fitted to the logarithm of the smallest gap so far, over the last passes: of the gap relative to
     the primal, or to the dual if that is straighter (it is while the primal falls), against the time or its
-    square root. Gradients are treated as gaps are. The result is averaged with the previous estimate to avoid
+    square root. Gradients are treated like gaps. The result is averaged with the previous estimate to avoid
     jumps.
 
     Examples

@@ -161,7 +161,7 @@ def _check_parameters(estimator: StructuredEstimator) -> None:
     estimator._recipe()  # a name must be known
     numbers = (estimator.primal_, estimator.dual_)
     if not all(isinstance(number, (int, float)) for number in numbers):
-        raise ModelError(f"its objective is between {numbers}")
+        raise ModelError(f"its objective and lower bound must be numbers, got {numbers}")
 
 
 def _plain(value: Any, name: str) -> Any:

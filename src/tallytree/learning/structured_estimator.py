@@ -131,7 +131,7 @@ class StructuredEstimator(RecipeEstimator):
         return examples, truths
 
     def _some_paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-        """Return the same if there is at least one example."""
+        """Return the same; raise an error if there are no examples."""
         examples, truths = self._paired(X, y)
         if not examples:
             raise ModelError("there are no examples to learn from")
@@ -269,7 +269,7 @@ class StructuredEstimator(RecipeEstimator):
     def bound(
         self, X: Sequence[Any], y: Sequence[Any], delta: float = 0.05, *, loss: Loss | None = None
     ) -> PacBayesBound:
-        """Bound the expected loss of the learned weights on unseen examples; print the result to read it.
+        """Bound the expected loss of the learned weights on unseen examples; printing the result explains it.
 
         Parameters
         ----------

@@ -63,7 +63,7 @@ class TreeEstimator(StructuredEstimator):
         for number, (words, tree) in enumerate(zip(of_each(X, _words), y, strict=True)):
             if not isinstance(tree, Tree):
                 raise ModelError(
-                    f"example {number}: y has trees, as tallytree.parsing.parse_tree returns; got {tree!r}"
+                    f"example {number}: y must contain trees, as parsing.parse_tree returns; got {tree!r}"
                 )
             if words != tree.words:
                 raise ModelError(f"example {number} has the words {words}, but its tree is over {tree.words}")
