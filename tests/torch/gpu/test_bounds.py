@@ -58,7 +58,7 @@ def asked(scores, tags, loss, slack):
 
 def agree(run, values):
     """Both searches agree: in single precision up to the gaps."""
-    assert run.listed
+    assert run.layout.listed
     wanted, got = searching.best(run, values), searching.best(run, values, bounds=True)
     if run.real == torch.float64:
         assert torch.equal(got.labels, wanted.labels)

@@ -8,6 +8,7 @@ the rounding of a sum. Counts that the kernels do not support are computed on th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
 from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, UNKNOWN, Findings
+from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN, Findings
 from tallytree.torch.gpu.looking import Seen, look
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
 
@@ -176,7 +177,7 @@ def _fitting(
 ) -> counted.Run | None:
     """Return the run for some tallies; None if it does not fit."""
     run = counted.Run(chains, tallies, real, most=not summed)
-    return run if run.fits(gradient=summed) else None
+    return run if run.layout.fits(gradient=summed) else None
 
 
 def _against(
@@ -232,40 +233,31 @@ def _complain(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> None:
     cpu.objective(scores.on_cpu(), loss, names, known.cpu(), "risk")
 
 
-def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | None:
-    """Return a loss as a quotient of counts; None if it is none, or does not fit."""
-    _, positions, states = scores.emissions.shape
-    found = quotients.quotient_of(loss, names, states, positions, scores.emissions.device)
-    fits = found is not None and quotients.Shape(Seen(scores).chains, found).fits
-    return found if fits else None
-
-
 def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
-    """Return the expected loss of each sentence if it is a quotient of counts, without tables."""
-    quotient = _quotient(scores, loss, names)
-    if quotient is None:
-        return None
+    """Return the expected loss of each sentence, without tables, if it is a quotient of counts that fits."""
+    _, positions, states = scores.emissions.shape
+    quotient = quotients.quotient_of(loss, names, states, positions, scores.emissions.device)
     seen = Seen(scores, tags)
-    chains, counting, all_of_them = seen.chains, truths.Counting(quotient.rules, seen), _Totalled(scores)
+    if quotient is None or not quotients.shape_of(seen.chains, quotient).fits:
+        return None
+    counting, chains = truths.Counting(quotient.rules, seen, boxes=False), seen.chains
+    all_of_them, slot, truth = _Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
-    truth, slot = counting.truths(), seen.next_slot()
-
-    def launched(gains: Tensor | None = None, **options: Any) -> tuple[Tensor, plain.Summed | None]:
-        return quotients.risk(chains, quotient, truth, tags, gains, **options)
-
-    asked = {"slopes": slopes, "total": all_of_them.total}
-    values, first = launched(found=slot.telling(NOTHING), **asked)
-    flags, words = slot.read().flags, seen.read()
+    ask = partial(quotients.risk, chains, quotient, slopes=slopes, total=all_of_them.total)
+    values, first = ask(truth, tags, found=slot.telling(NOTHING))
+    words = seen.read()
     if words.flags & UNKNOWN:
-        truth, slot = counting.truths(words), seen.next_slot()
-        values, first = launched(found=slot.telling(NOTHING), **asked)
-        flags = slot.read().flags
-    if flags & NOTHING:
+        slot.read()
+        slot, truth = seen.next_slot(), counting.numbered(words)
+        values, first = ask(truth, tags, found=slot.telling(NOTHING))
+    if not words.flags & LIMITED:  # everything is allowed
+        slot.leave()
+    elif slot.read().flags & NOTHING:
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
         known = NO_FINDINGS if chains.words is None else Findings(chains.words)
-        _, sums = launched(gains, slopes=True, found=known)
+        _, sums = quotients.risk(chains, quotient, truth, tags, gains, slopes=True, found=known)
         assert sums is not None
         return sums
 

@@ -12,6 +12,7 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,12 +69,16 @@ class Alphabet:
     pairs: Tensor  # the pairs of labels with a bit set
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
-    """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown."""
+    """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown.
+
+    ``structure``: for kernels, with the rules that these belong to.
+    """
 
     row_of: Tensor
     rows: Tensor
+    structure: _Rules | None = None
 
 
 @dataclass(frozen=True)
@@ -167,9 +172,20 @@ class Rules:
 
     def structure(self, known: Known) -> _Rules:
         """Return the rules in the form for a kernel."""
-        its = self.alphabet
-        chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
-        return _Rules(*map(address, (self.reach, *chunks, known.row_of)), *self._numbers)
+        if known.structure is None:
+            its = self.alphabet
+            chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
+            places = map(address, (self.reach, *chunks, known.row_of))
+            known.structure = _Rules(*places, *self._numbers)
+        return known.structure
+
+
+class Numbered(NamedTuple):
+    """Rows of what is known about truths, the row of each sentence, and the marks of chunks."""
+
+    rows: Tensor
+    which: Tensor
+    marks: Tensor
 
 
 @dataclass(frozen=True)
@@ -187,9 +203,12 @@ class Truths:
 
 
 class Counting:
-    """Counts relative to the true tags, by a kernel that also checks the inputs; `and_if`: as for `Seen.read`."""
+    """Counts relative to the true tags, by a kernel that also checks the inputs.
 
-    def __init__(self, rules: Rules, seen: Seen, and_if: int = 0) -> None:
+    `and_if`: as for `Seen.read`. `boxes`: whether tables will be filled.
+    """
+
+    def __init__(self, rules: Rules, seen: Seen, and_if: int = 0, boxes: bool = True) -> None:
         chains, tags, self._known = seen.chains, seen.tags, rules.known
         assert tags is not None
         if isinstance(seen.slot, Replayed):
@@ -199,28 +218,36 @@ class Counting:
         (sentences, positions, _), alphabet = chains.shape, rules.alphabet
         self._extra = 0 if alphabet is None else alphabet.labels.shape[1]
         everywhere = sentences * positions
-        sizes = [3 * everywhere, (1 + self._extra) * everywhere if self._extra else 0, sentences, sentences]
+        sizes = [3 * everywhere * boxes, (1 + self._extra) * everywhere if self._extra else 0]
+        sizes += [sentences, sentences]
         parts = chains.empty(sum(sizes), dtype=torch.int32).split_with_sizes(sizes)
         self._boxes, self._marks, self._which, self._keys = parts
-        self._rules, self._tags, self._right = rules, tags, chains.empty(sentences)
-        results = map(address, (self._right, *parts))
+        self._rules, self._tags = rules, tags
+        self._right = chains.empty(sentences) if boxes else None
+        results = address(self._right), address(parts[0]) if boxes else None, *map(address, parts[1:])
         own = rules.structure(self._known)
         asked = _Counting(chains.padded, chains.ends, tags.data_ptr(), own, *results, seen.telling(and_if))
         chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=self._extra)
 
-    def truths(self, words: Words | None = None) -> Truths:
-        """Return what is counted, given what the kernel has found; without that, what is known so far."""
-        rules, which, alphabet = self._rules, self._which, self._rules.alphabet
+    def numbered(self, words: Words | None = None) -> Numbered:
+        """Return what is known about the truths, given what the kernel has found, or else so far."""
+        which = self._which
         if words is not None and words.flags & UNKNOWN:
-            self._known = rules.learn(self._keys)
+            self._known = self._rules.learn(self._keys)
             which = self._known.row_of.index_select(0, self._keys)
+        return Numbered(self._known.rows, which, self._marks)
+
+    def truths(self, words: Words) -> Truths:
+        """Return what is counted, given what the kernel has found."""
+        rules, alphabet, (losses, which, _) = self._rules, self._rules.alphabet, self.numbered(words)
+        assert self._right is not None
         chunks = None
         if alphabet is not None:
             chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, self._extra)
         rows = self._tags if alphabet is None else None
-        columns = words.columns if words is not None and words.columns else rules.most_columns
+        columns = words.columns or rules.most_columns  # in a CUDA graph, nothing is found yet
         tallies = Tallies(rules.shifts, self._boxes, columns, rules.count, rules.sizes[1], rows, chunks)
-        return Truths(tallies, self._known.rows, which, self._right)
+        return Truths(tallies, losses, which, self._right)
 
 
 def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:

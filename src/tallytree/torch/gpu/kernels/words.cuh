@@ -9,6 +9,7 @@ constexpr int kScores = 4;     // nan or +inf
 constexpr int kForbidden = 8;  // true tags with a score of -inf
 constexpr int kUnknown = 16;   // a truth whose losses are not in a table yet
 constexpr int kNothing = 32;   // a sentence without an allowed labelling
+constexpr int kLimited = 64;   // scores of -inf: there may be such a sentence
 
 // Indices of the other words.
 constexpr int kTotal = 1;    // the number of positions of all sentences
