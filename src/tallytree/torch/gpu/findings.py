@@ -23,6 +23,8 @@ WRONG = 7
 """Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
 _TOLD = 4
 """The index of the word that is set last."""
+ENDED = 5
+"""The index of the word that counts blocks which have ended."""
 _QUICK, _SOME = 64, 256
 """The number of looks before other threads may run, and between questions to the driver."""
 

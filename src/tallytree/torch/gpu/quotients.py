@@ -29,7 +29,8 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address
 from tallytree.torch.gpu.findings import Findings
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Padded, Total
-from tallytree.torch.gpu.truths import Numbered, Rows, Rules, chunk_rules, position_rules
+from tallytree.torch.gpu.truth_counts import Numbered
+from tallytree.torch.gpu.truths import Rows, Rules, chunk_rules, position_rules
 
 Numbers = NDArray[np.float64]
 

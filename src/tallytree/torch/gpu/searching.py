@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import SMALL, Summed, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
 from tallytree.torch.gpu.findings import Findings
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
@@ -81,11 +81,11 @@ class Best:
         The best score of each tally.
     """
 
-    def __init__(self, run: Run, want_profiles: bool) -> None:
-        (sentences, positions, _), empty = run.chains.shape, run.chains.empty
+    def __init__(self, chains: Chains) -> None:
+        (sentences, positions, _), empty = chains.shape, chains.empty
         self._sentences, self._space = sentences, empty(sentences * (3 + positions))
         self.gaps = empty(sentences)
-        self.profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
+        self.profiles: Tensor | None = None
 
     def place(self, row: int) -> int:
         """Return the address of values (0), slopes (1), cells (2) or labels (3)."""
@@ -126,15 +126,18 @@ def best(
     total: Total = NO_TOTAL,
     known: Findings = NO_FINDINGS,
     bounds: bool = False,
+    into: Best | None = None,
 ) -> Best:
     """Maximise the value over the labellings of each sentence.
 
     In single precision, profiles are upper bounds: sums are rounded up. `total`: gets the sum of the values,
     by means of `known`, the words of earlier launches. `bounds`: whether to search by bounds where possible,
     and to fill tables only for the sentences that these do not settle; scores are relative to those of true
-    tags, the rows of shifts, which are allowed.
+    tags, the rows of shifts, which are allowed. `into`: memory for the result, if there is some.
     """
-    found, blocks = Best(run, want_profiles), run.blocks
+    found, blocks = into or Best(run.chains), run.blocks
+    if want_profiles:
+        found.profiles = run.chains.empty(run.chains.shape[0], run.tallies.count, dtype=run.real)
     scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
     search = _Search(
         *map(address, (asked.slopes, asked.offsets, asked.which, asked.right)),

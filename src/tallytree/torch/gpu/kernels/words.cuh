@@ -98,6 +98,13 @@ __device__ inline double sum_of_block(double value) {
     return value;
 }
 
+// One over the number of positions of all sentences, in each block.
+__device__ double one_per_position(const Padded &given) {
+    double positions = 0;
+    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) positions += given.lengths[b];
+    return 1 / sum_of_block(positions);
+}
+
 // The results of invalid inputs in a CUDA graph, by one block or by all.
 __device__ inline void invalidate(const Padded &given, double *values, const Total &all) {
     double nan = __longlong_as_double(0x7ff8000000000000LL);
