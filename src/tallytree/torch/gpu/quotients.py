@@ -38,8 +38,8 @@ _ACCURACY = 1e-13
 """The maximum relative error of 1 / (c + k)."""
 _LIGHT, _HEAVY = 1 / 64, 64.0
 """The range of β² for which few numbers are enough."""
-_FEW, _MANY = 4, 12
-"""Warps per block, and warps on a multiprocessor, which have 168 registers for each thread."""
+_FEW, _MANY = 4, 8
+"""Warps per block if there are many sentences, and warps of a multiprocessor: threads need 255 registers."""
 
 
 # --- quadrature --------------------------------------------------------------------------------------------

@@ -1,10 +1,6 @@
 // Expected losses that are quotients of counts, with their derivatives: one block per sentence, one warp for some of its columns.
 #include "risks.cuh"
 
-#ifndef THREADS
-#define THREADS 384  // on a multiprocessor, with 168 registers each
-#endif
-
 struct Risk {  // the input of the kernel
     Padded given;
     Quotient counts;
@@ -145,7 +141,7 @@ __device__ Course course_of(const Risk &asked, const Block &block, int64 b) {
             first, given.shared ? block.factors : own, first + places, reinterpret_cast<int *>(first + 2 * places), kept, ends};
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) risk(const __grid_constant__ Risk asked) {
+extern "C" __global__ void __launch_bounds__(256) risk(const __grid_constant__ Risk asked) {
     if (is_wrong(asked.found.words)) return invalidate(asked.given, asked.values, asked.all);
     const Padded &given = asked.given;
     Block block(given.shared, asked.working);
