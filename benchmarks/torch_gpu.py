@@ -77,9 +77,9 @@ def searched(
     tags, ends = tags % states, Ends(None, None, *tags.shape)
     scores = torch.randn(*tags.shape, states, device="cuda", dtype=real)
     links = torch.randn(states, states, device="cuda", dtype=real)
-    known = backend._against(Scores(scores, links, ends), loss, names, tags, summed=False)
+    known = backend._Counted(Scores(scores, links, ends), loss, names, tags).run(summed=False)
     assert known is not None
-    found, run, _ = known
+    found, run = known
     asked = searching.Values(found.losses, None, found.which, found.right, 1.0)
     steps = int(found.tallies.boxes.view(*tags.shape, 3)[:, :-1, :2].long().prod(2).sum()) * states**2
     words = findings.slot(tags.device).quiet
@@ -129,9 +129,10 @@ def by_bounds(torch: Any) -> list[Row]:
             emissions, tags, mask = sentences(batch, sharp, "cuda")
             links = 0.1 * torch.randn(len(LABELS), len(LABELS), device="cuda")
             scores = Scores(emissions.detach(), links, Ends(None, mask, *tags.shape))
-            known = backend._against(scores, tt.losses.FBeta(background=0), tuple(LABELS), tags, summed=False)
+            loss = tt.losses.FBeta(background=0)
+            known = backend._Counted(scores, loss, tuple(LABELS), tags).run(summed=False)
             assert known is not None
-            truth, run, _ = known
+            truth, run = known
             asked = searching.Values(truth.losses, None, truth.which, truth.right, 1.0)
             runs = {
                 "tables": partial(searching.best, run, asked, known=words),

@@ -62,6 +62,7 @@ def contenders(batch: int, sharp: float, theirs: Any, device: str = "cpu") -> di
         "token-F1 hinge": ttt.StructuredHinge(tt.losses.FBeta(background=0), scaling="slack"),
         "Hamming hinge": ttt.StructuredHinge(tt.losses.HammingDistance()),
         "expected F1": ttt.ExpectedLoss(tt.losses.FBeta(background=0)),
+        "expected chunk F1": ttt.ExpectedLoss(tt.losses.ChunkFBeta(LABELS)),
     }
 
     def likelihood(crf: Any) -> Callable[[], object]:

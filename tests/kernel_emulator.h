@@ -26,6 +26,11 @@ static inline double __longlong_as_double(long long bits) {
     std::memcpy(&number, &bits, sizeof number);
     return number;
 }
+static inline long long __double_as_longlong(double number) {
+    long long bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
 static inline float __int_as_float(int bits) {
     float number;
     std::memcpy(&number, &bits, sizeof number);

@@ -87,12 +87,14 @@ class StructuredLoss(nn.Module):
         given, ends, right = self._checked(emissions, transitions, tags, mask)
         backend = backend_of(given.emissions.device, "loss_bytes")
         scores = given.scores(ends, backend)
-        known, summed = right_of(right, scores, backend), self._function == "objective"
-        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, summed)
+        known = right_of(right, scores, backend)
+        found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, self._objective)
         return found
 
     _function = "objective"
     """The backend function that is needed."""
+    _objective = "hinge"
+    """What is computed, for the memory that it needs."""
 
     def _checked(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
@@ -171,6 +173,8 @@ class SoftmaxMargin(StructuredLoss):
     tensor(2.6265)
     """
 
+    _objective = "softmax-margin"
+
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         found: tuple[Tensor, Pull] = functions.objective(
             scores, self.loss, self.labels, tags, "softmax-margin"
@@ -190,6 +194,8 @@ class ExpectedLoss(StructuredLoss):
     >>> risk(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]]))
     tensor(1.)
     """
+
+    _objective = "risk"
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")

@@ -120,12 +120,12 @@ def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
     scores, tags = batch(6)
     loss = tt.losses.FBeta(background="O")
     expected = backend.hinge(scores, loss, NAMES, tags, "slack")
-    need = backend.loss_bytes(scores, loss, NAMES, tags, False)
+    need = backend.loss_bytes(scores, loss, NAMES, tags, "hinge")
     each = need // 5  # one block for each sentence, where the device has room
     for room in (need, 2 * each, each):
         monkeypatch.setattr(compiling, "room", lambda _, room=room: room)
         monkeypatch.setattr(compiling, "processors", lambda _: 5)
-        assert backend.loss_bytes(scores, loss, NAMES, tags, False) <= room
+        assert backend.loss_bytes(scores, loss, NAMES, tags, "hinge") <= room
         found = backend.hinge(scores, loss, NAMES, tags, "slack")
         assert torch.equal(found[0], expected[0])
         same_slopes(found[2], expected[2])
@@ -189,9 +189,10 @@ def test_memory_of_sums_is_that_of_float64(emulated_gpu):
     mask[1, 3:] = False
     tags[1, 3:] = -100  # in the padding anything will do
     hinge = ttt.StructuredHinge(tt.losses.FBeta(background=0))
-    risk = ttt.ExpectedLoss(tt.losses.FBeta(background=0))
+    margin, risk = (kind(tt.losses.FBeta(background=0)) for kind in (ttt.SoftmaxMargin, ttt.ExpectedLoss))
     asked = emissions, transitions, tags, mask
-    assert risk.device_bytes(*asked) > 2 * hinge.device_bytes(*asked) > 0
+    assert margin.device_bytes(*asked) > 2 * hinge.device_bytes(*asked) > 0
+    assert risk.device_bytes(*asked) > 0
 
 
 def test_statistics(emulated_gpu):

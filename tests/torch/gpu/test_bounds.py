@@ -49,16 +49,16 @@ def batch(device, states, seed, *, dtype=torch.float64, favour=0.0, whole=False,
 
 
 def asked(scores, tags, loss, slack):
-    known = backend._against(scores, loss, None, tags, summed=False)
+    known = backend._Counted(scores, loss, None, tags).run(summed=False)
     assert known is not None
-    truth, run, _ = known
+    truth, run = known
     values = (truth.losses, None) if slack else (None, truth.losses)
     return run, searching.Values(*values, truth.which, truth.right, float(slack))
 
 
 def agree(run, values):
     """Both searches agree: in single precision up to the gaps."""
-    assert run.listed
+    assert run.layout.listed
     wanted, got = searching.best(run, values), searching.best(run, values, bounds=True)
     if run.real == torch.float64:
         assert torch.equal(got.labels, wanted.labels)

@@ -85,8 +85,8 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
     [
         (likelihood, 1, 2),  # autograd makes the gradient of the loss itself
         (log_prob, 6, 2),
-        (loss(ttt.StructuredHinge(F1, scaling="slack")), 1, 4),
-        (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 1, 4),
+        (loss(ttt.StructuredHinge(F1, scaling="slack")), 1, 3),
+        (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 1, 3),
         (loss(ttt.SoftmaxMargin(CHUNKS)), 1, 3),
         (loss(ttt.ExpectedLoss(F1)), 1, 3),
         (tally, 5, 4),

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
-from tallytree.torch.gpu import compiling, replays, truths  # noqa: E402
+from tallytree.torch.gpu import compiling, looking, replays, truth_counts, truths  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 C = len(NAMES)
@@ -164,7 +164,9 @@ def test_tables_are_large_enough_for_all_truths(emulated_gpu):
         for seed in range(5):
             emissions, links, tags, _ = batch(seed)
             scores = ttt.functions.Scores(emissions, links, ttt.inputs.Ends(None, None, 4, 6))
-            assert truths.count(rules, truths.Seen(scores, tags)).tallies.columns <= rules.most_columns
+            seen = looking.Seen(scores, tags)
+            found = truth_counts.Counting(rules, seen).truths(seen.read())
+            assert found.tallies.columns <= rules.most_columns
 
 
 # --- on a GPU ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ the rounding of a sum. Counts that the kernels do not support are computed on th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,10 +21,11 @@ from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, UNKNOWN, Findings
+from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truth_counts, truths
+from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN, Findings
 from tallytree.torch.gpu.looking import Seen, look
-from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
+from tallytree.torch.gpu.structures import NO_FINDINGS
+from tallytree.torch.gpu.totals import Totalled
 
 _MANY = "sums with so many tags"
 
@@ -32,65 +33,10 @@ _MANY = "sums with so many tags"
 # --- without counts ----------------------------------------------------------------------------------------
 
 
-class _Totalled:
-    """The total of the values of all sentences, which a kernel adds up; or just these values.
-
-    ``total``: where it is put.
-    """
-
-    def __init__(self, scores: Scores) -> None:
-        self.scores, self._value, self.total = scores, None, NO_TOTAL
-        if scores.reduction != "none":
-            emissions = scores.emissions
-            self._value = torch.empty((), dtype=emissions.dtype, device=emissions.device)
-            divisor = {"sum": 1.0, "mean": float(len(emissions)), "token_mean": 0.0}[scores.reduction]
-            self.total = Total(self._value.data_ptr(), divisor)
-
-    def of(self, values: Tensor) -> Tensor:
-        """Return the total, or the values if they are not added up."""
-        return values if self._value is None else self._value
-
-    @property
-    def rate(self) -> float:
-        """The derivative of the result by each value; 0: one over the number of positions."""
-        divisor: float = 1.0 if self._value is None else self.total.divisor
-        return 1 / divisor if divisor else 0.0
-
-    def pull(
-        self,
-        chains: plain.Chains,
-        first: plain.Summed | None,
-        again: Callable[..., plain.Summed],
-        apart: bool = False,
-    ) -> Pull:
-        """Return the vector-Jacobian product, given the derivatives for gains of 1, if they are known.
-
-        `again`: computes them, times one gain for each sentence if given. Tables for shared weights are
-        summed over sentences, unless they are `apart`, so different gains must be known before.
-        """
-        scores, rate, known = self.scores, self.rate, [first]  # not self: the graph of its total has this
-
-        def pulled(gain: Tensor) -> Slopes:
-            given = _as_scores(gain, scores)
-            summed = chains.shared and not (apart and known)
-            if summed and not plain.is_uniform(given):
-                return plain.gathered(chains, again(given), None, rate, in_place=True)
-            sums = known.pop() if known else None  # they are overwritten
-            return plain.gathered(chains, again() if sums is None else sums, given, rate, in_place=True)
-
-        return pulled
-
-
-def _as_scores(gain: Tensor, scores: Scores) -> Tensor:
-    """Return gains in the dtype of the scores, either contiguous or all the same."""
-    found = gain if gain.dtype == scores.emissions.dtype else gain.to(scores.emissions.dtype)
-    return found if plain.is_uniform(found) else found.contiguous()
-
-
 def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] | None:
     """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
     seen = Seen(scores, tags)
-    chains, all_of_them = seen.chains, _Totalled(scores)
+    chains, all_of_them = seen.chains, Totalled(scores)
     if not chains.fits:
         return None
     apart = scores.reduction == "none" and scores.slopes and chains.apart
@@ -176,21 +122,30 @@ def _fitting(
 ) -> counted.Run | None:
     """Return the run for some tallies; None if it does not fit."""
     run = counted.Run(chains, tallies, real, most=not summed)
-    return run if run.fits(gradient=summed) else None
+    return run if run.layout.fits(gradient=summed) else None
 
 
-def _against(
-    scores: Scores, loss: Loss, names: Names, tags: Tensor, *, summed: bool, and_if: int = 0
-) -> tuple[truths.Truths, counted.Run, Seen] | None:
-    """Return the counts of a loss relative to the true tags; None if unsupported or too large for kernels."""
-    _, positions, states = scores.emissions.shape
-    rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
-    if rules is None:
-        return None
-    seen = Seen(scores, tags)
-    found = truths.count(rules, seen, and_if)
-    run = _fitting(seen.chains, found.tallies, torch.float64 if summed else scores.emissions.dtype, summed)
-    return None if run is None else (found, run, seen)
+class _Counted:
+    """The counts of a loss relative to the true tags; ``known`` is False if kernels do not support it.
+
+    They are counted while the host prepares what comes next, until :meth:`run` waits for them.
+    """
+
+    def __init__(self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0) -> None:
+        _, positions, states = scores.emissions.shape
+        rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
+        self.known, self._and_if = rules is not None, and_if
+        if rules is not None:
+            self.seen = Seen(scores, tags)
+            self._counting = truth_counts.Counting(rules, self.seen, and_if)
+
+    def run(self, summed: bool) -> tuple[truth_counts.Truths, counted.Run] | None:
+        """Return the counts, and the run for their tallies; None if unsupported, or if it does not fit."""
+        if not self.known:
+            return None
+        found, chains = self._counting.truths(self.seen.read(self._and_if)), self.seen.chains
+        run = _fitting(chains, found.tallies, torch.float64 if summed else chains.nodes.dtype, summed)
+        return None if run is None else (found, run)
 
 
 def tallied(scores: Scores, statistics: Counted, names: Names) -> tuple[Tensor, Pull, tuple[int, ...]]:
@@ -233,39 +188,33 @@ def _complain(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> None:
 
 
 def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | None:
-    """Return a loss as a quotient of counts; None if it is none, or does not fit."""
     _, positions, states = scores.emissions.shape
-    found = quotients.quotient_of(loss, names, states, positions, scores.emissions.device)
-    fits = found is not None and quotients.Shape(Seen(scores).chains, found).fits
-    return found if fits else None
+    return quotients.quotient_of(loss, names, states, positions, scores.emissions.device)
 
 
 def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
-    """Return the expected loss of each sentence if it is a quotient of counts, without tables."""
-    quotient = _quotient(scores, loss, names)
-    if quotient is None:
+    """Return the expected loss of each sentence, without tables, if it is a quotient of counts that fits."""
+    quotient, seen = _quotient(scores, loss, names), Seen(scores, tags)
+    if quotient is None or not quotients.shape_of(seen.chains, quotient).fits:
         return None
-    seen = Seen(scores, tags)
-    chains, counting, all_of_them = seen.chains, truths.Counting(quotient.rules, seen), _Totalled(scores)
+    counting, chains = truth_counts.Counting(quotient.rules, seen, boxes=False), seen.chains
+    all_of_them, slot, truth = Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
-    truth, slot = counting.truths(), seen.next_slot()
-
-    def launched(gains: Tensor | None = None, **options: Any) -> tuple[Tensor, plain.Summed | None]:
-        return quotients.risk(chains, quotient, truth, tags, gains, **options)
-
-    asked = {"slopes": slopes, "total": all_of_them.total}
-    values, first = launched(found=slot.telling(NOTHING), **asked)
-    flags, words = slot.read().flags, seen.read()
+    ask = partial(quotients.risk, chains, quotient, slopes=slopes, total=all_of_them.total)
+    values, first = ask(truth, tags, found=slot.telling(NOTHING))
+    words = seen.read()
     if words.flags & UNKNOWN:
-        truth, slot = counting.truths(words), seen.next_slot()
-        values, first = launched(found=slot.telling(NOTHING), **asked)
-        flags = slot.read().flags
-    if flags & NOTHING:
+        slot.read()
+        slot, truth = seen.next_slot(), counting.numbered(words)
+        values, first = ask(truth, tags, found=slot.telling(NOTHING))
+    if not words.flags & LIMITED:  # everything is allowed
+        slot.leave()
+    elif slot.read().flags & NOTHING:
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
         known = NO_FINDINGS if chains.words is None else Findings(chains.words)
-        _, sums = launched(gains, slopes=True, found=known)
+        _, sums = quotients.risk(chains, quotient, truth, tags, gains, slopes=True, found=known)
         assert sums is not None
         return sums
 
@@ -279,12 +228,12 @@ def objective(
     soft = kind == "softmax-margin"
     if not soft and (found := _risk(scores, loss, names, tags)) is not None:
         return found
-    known = _against(scores, loss, names, tags, summed=True, and_if=FORBIDDEN if soft else 0)
+    counts, all_of_them = _Counted(scores, loss, names, tags, FORBIDDEN if soft else 0), Totalled(scores)
+    known = counts.run(summed=True)
     if known is None:
         return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
-    truth, run, seen = known
+    (truth, run), slot = known, counts.seen.next_slot()
     against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else None)
-    all_of_them, slot = _Totalled(scores), seen.next_slot()
     values, first = searching.objective(
         run,
         against,
@@ -310,32 +259,40 @@ def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
     """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
-    known = _against(scores, loss, names, tags, summed=False, and_if=FORBIDDEN)
-    if known is None:
+    counts, all_of_them = _Counted(scores, loss, names, tags, FORBIDDEN), Totalled(scores)
+    best = searching.Best(counts.seen.chains) if counts.known else None
+    known = counts.run(summed=False)
+    if known is None or best is None:
         found: tuple[Tensor, Tensor, Pull] = _elsewhere(
             cpu.hinge, scores, "this loss", loss, names, tags, scaling
         )
         return found
-    truth, run, seen = known
-    slack, losses = scaling == "slack", truth.losses
-    slopes, offsets = (losses, None) if slack else (None, losses)
-    all_of_them, slot = _Totalled(scores), seen.next_slot()
+    (truth, run), slot, slack = known, counts.seen.next_slot(), scaling == "slack"
+    slopes, offsets = (truth.losses, None) if slack else (None, truth.losses)
     asked = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
     total, bounds = all_of_them.total, run.worth_bounding
-    best = searching.best(run, asked, total=total, known=slot.quiet, bounds=bounds)
+    searching.best(run, asked, total=total, known=slot.quiet, bounds=bounds, into=best)
     slot.free()
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        return plain.labelled(run.chains, best.place(1), best.place(3), tags, gains)
+        return plain.labelled(run.chains, labellings, gains)
 
-    pull = all_of_them.pull(run.chains, None, again)
+    labellings = plain.Labellings(best.place(3), tags, best.place(1), best)
+    pull = all_of_them.pull(
+        run.chains, None, again, at_once=lambda *by: plain.labelled_by(run.chains, labellings, *by)
+    )
     return best.values if scores.reduction == "none" else all_of_them.of(best.gaps), best.gaps, pull
 
 
-def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, summed: bool) -> int:
-    """Return the device memory of the tables: of :func:`objective` if summed, else of :func:`hinge`."""
-    known = _against(scores, loss, names, tags, summed=summed)
+def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, objective: str) -> int:
+    """Return the device memory of a hinge or an objective: of its tables, or of what it uses instead."""
+    if objective == "risk" and (quotient := _quotient(scores, loss, names)) is not None:
+        chains = Seen(scores, tags).chains
+        shape = quotients.shape_of(chains, quotient)
+        if shape.fits:
+            return shape.blocks(chains.device) * shape.block_bytes
+    known = _Counted(scores, loss, names, tags).run(summed=objective != "hinge")
     if known is None:
         return 0
     run = known[1]
-    return run.bytes + run.table_bytes if summed else max(run.bytes, run.chains.bytes)
+    return run.bytes + run.table_bytes if objective != "hinge" else max(run.bytes, run.chains.bytes)

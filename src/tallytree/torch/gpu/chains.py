@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.findings import Findings
+from tallytree.torch.gpu.findings import ENDED, Findings, slot
 from tallytree.torch.gpu.structures import (
     NO_FINDINGS,
     NO_TOTAL,
@@ -32,6 +32,8 @@ _WARPS = 4
 """Warps per block for kernels with one warp per sentence."""
 _BUSY, _HEAVY = 16, 3
 """Blocks per multiprocessor, for kernels that need few registers and for those that need many."""
+_FEW = 32
+"""The maximum number of blocks whose tables are added up by the last one."""
 SMALL = 32
 """Up to this number of tags, a block adds up its own tables of derivatives."""
 
@@ -65,6 +67,8 @@ class Chains:
     ----------
     words : int, optional
         In a CUDA graph: the address of findings that make derivatives 0.
+    right : int
+        The address of memory for the scores of true tags; 0 if lengths are given.
     """
 
     def __init__(
@@ -82,9 +86,12 @@ class Chains:
         self.device, self.shared = nodes.device, int(weights.dim() == 2)
         self.nodes, self.weights, self.start, self.end = nodes, weights, start, end
         sentences, positions, _ = self.shape
-        if lengths is None:  # behind a value for each sentence
-            self._own = torch.empty(sentences + (sentences + 1) // 2, dtype=torch.float64, device=self.device)
-            place = self._own.data_ptr() + 8 * sentences
+        self.right = 0
+        if lengths is None:  # behind two values for each sentence
+            size = 2 * sentences + (sentences + 1) // 2
+            self._own = torch.empty(size, dtype=torch.float64, device=self.device)
+            self.right = self._own.data_ptr() + 8 * sentences
+            place = self.right + 8 * sentences
         else:
             self._own, place = lengths, lengths.data_ptr()
         scores = nodes.data_ptr(), weights.data_ptr(), address(start), address(end)
@@ -98,7 +105,12 @@ class Chains:
         """The number of positions of each sentence, int32."""
         if self._own.dtype == torch.int32:
             return self._own
-        return self._own[self.shape[0] :].view(torch.int32)[: self.shape[0]]
+        return self._own[2 * self.shape[0] :].view(torch.int32)[: self.shape[0]]
+
+    @property
+    def scores_of_tags(self) -> Tensor:
+        """The scores of the true tags (B,), float64, which a kernel puts at the address ``right``."""
+        return self._own[self.shape[0] : 2 * self.shape[0]]
 
     def values(self, again: bool) -> Tensor:
         """Return memory that begins with a float64 value for each sentence; new memory if `again`."""
@@ -270,22 +282,48 @@ def is_uniform(gain: Tensor) -> bool:
     return not gain.dim() or not gain.stride(0)
 
 
-def labelled(
-    chains: Chains,
-    shares: int,
-    labels: int,
-    others: Tensor | None = None,
-    gains: Tensor | None = None,
-) -> Summed:
-    """Return the derivatives of the scores of labels (B, T), minus others, times shares (B,) and gains (B,).
+class Labellings(NamedTuple):
+    """Labellings (B, T) and others that are subtracted, with shares (B,), float64; some by address.
 
-    Shares, float64, and labels are addresses.
+    ``owner``: keeps their memory.
     """
-    sums, memory = chains.empty_slopes(), chains.memory(0, False, True)
-    results = sums.nodes.data_ptr(), sums.edges.data_ptr()
-    asked = Labelled(chains.padded, labels, address(others), shares, address(gains), *results, chains.words)
-    chains.launch("labellings.cu", "labelled", asked, blocks=sums.blocks, memory=memory)
+
+    labels: int
+    others: Tensor
+    shares: int
+    owner: object
+
+
+def labelled(chains: Chains, given: Labellings, gains: Tensor | None = None) -> Summed:
+    """Return the derivatives of the scores of labellings, times their shares and gains (B,)."""
+    sums = chains.empty_slopes()
+    _launch_labelled(chains, given, sums, gains)
     return sums
+
+
+def labelled_by(chains: Chains, given: Labellings, gain: Tensor, rate: float) -> tuple[Tensor, ...] | None:
+    """Return gathered derivatives of the scores of labellings, in one launch; None if that would be slow."""
+    if not chains.shared or chains._heavy_blocks > _FEW:
+        return None
+    sums, weights = chains.empty_slopes(), torch.empty_like(chains.weights)
+    words, own = chains.words, None
+    if words is None:
+        own = slot(chains.device)
+        words = own.words
+    direct = weights.data_ptr(), gain.data_ptr(), rate, words + 4 * ENDED
+    _launch_labelled(chains, given, sums, None, *direct)
+    if own is not None:
+        own.free()
+    return sums.nodes, weights
+
+
+def _launch_labelled(
+    chains: Chains, given: Labellings, sums: Summed, gains: Tensor | None, *direct: int | float
+) -> None:
+    places = given.labels, given.others.data_ptr(), given.shares, address(gains)
+    results = sums.nodes.data_ptr(), sums.edges.data_ptr(), chains.words
+    asked, memory = Labelled(chains.padded, *places, *results, *direct), chains.memory(0, False, True)
+    chains.launch("labellings.cu", "labelled", asked, blocks=sums.blocks, memory=memory)
 
 
 def viterbi(chains: Chains, found: Findings) -> tuple[Tensor, Tensor]:

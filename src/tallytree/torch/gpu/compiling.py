@@ -53,8 +53,9 @@ class Kernel:
             self._memory = memory
         values = [packed(one) for one in arguments]
         addresses = _ADDRESSES[len(values)](*map(ctypes.addressof, values))
-        shape = blocks, 1, 1, threads, 1, 1, memory
-        _asked(self._launch, self._device, self._function, *shape, stream(self._device), addresses, None)
+        asked = self._function, blocks, 1, 1, threads, 1, 1, memory, stream(self._device), addresses, None
+        if _current_device() != self._device or self._launch(*asked):  # not the usual case, or a failure
+            _asked(self._launch, self._device, *asked)
 
 
 _ADDRESSES = [ctypes.c_void_p * count for count in range(8)]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -73,7 +73,7 @@ class Tallies:
     chunks: Chunks | None = None
     by_length: int = 0
 
-    @cached_property
+    @property
     def extra_rows(self) -> int:
         """The number of rows of a table besides those of the states."""
         if self.chunks is None:
@@ -81,10 +81,12 @@ class Tallies:
         given = self.chunks.labels_of_type
         return self.chunks.marks.shape[2] - 1 if given is None else given
 
-    @cached_property
+    @property
     def exceptions(self) -> int:
         """The number of steps of a position whose shift is not that of the state."""
-        return 0 if self.chunks is None else len(self.chunks.pairs) + self.extra_rows * self.shifts.shape[-1]
+        if self.chunks is None:
+            return 0
+        return self.chunks.pairs.shape[0] + self.extra_rows * self.shifts.shape[-1]
 
 
 def placed(boxes: Tensor) -> tuple[Tensor, int]:
@@ -106,6 +108,99 @@ class _Batch(ctypes.Structure):
     ]
 
 
+class Sized(NamedTuple):
+    """What the memory of a launch depends on."""
+
+    states: int
+    positions: int
+    columns: int
+    tallies: int
+    extra_rows: int
+    exceptions: int
+    by_position: bool  # whether positions are counted, relative to true tags
+    chunks: bool
+    real: torch.dtype
+    most: bool
+    few: bool  # sentences
+    room: int  # shared memory of a block
+
+
+class Layout:
+    """Threads and memory of a block, which processes one sentence at a time.
+
+    Attributes
+    ----------
+    padded : int
+        The number of states, rounded up to full tiles.
+    columns : int
+        The number of columns of its tables: of a sentence, and of two positions of a backward pass.
+    bytes : int
+        The size of its tables.
+    memory, staged : int
+        Its shared memory, and what a backward pass needs besides.
+    threads : int
+        About one per column, within limits. For few sentences, blocks are larger, so that the device is not
+        idle.
+    listed : int
+        The number of tallies that a search by bounds keeps of a sentence; 0 if there is no such search, which
+        is for counts of positions relative to true tags, the rows of shifts.
+    """
+
+    def __init__(self, size: Sized) -> None:
+        self._size, states, real = size, size.states, _REAL[size.real]
+        one, several = _TILES[size.most]
+        tiles = 1 if states <= one else ceil(states / several)
+        rows, self.padded = states + size.extra_rows, tiles * 4 * ceil(states / tiles / 4)
+        self.columns = size.columns + 2 * size.tallies
+        self.bytes = self.columns * rows * real
+        integers = 4 * (2 * self.padded + 4 * rows + 1)
+        tables = ((states + 2) * self.padded + 4) * real
+        self.memory = tables + size.exceptions * (24 + 2 * real) + integers + 16
+        self.threads = self._threads()
+        self.staged = self._staged(self.threads)
+        self._small = max(self.columns, rows * size.tallies) < 2**31
+        self.listed = self._listed()
+
+    def fits(self, gradient: bool) -> bool:
+        """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
+        return self._small and self.memory + (self.staged if gradient else 0) <= self._size.room
+
+    def _threads(self) -> int:
+        size = self._size
+        if size.tallies <= 64:
+            return 32
+        if size.few:
+            threads = 512 if size.most else 256
+        else:
+            wide = size.columns > _WIDE * size.positions
+            several = 512 if size.states > _TILES[True][0] else 256
+            threads = several if size.most and wide and not size.chunks else 128
+        while threads > 32 and not size.most and self._staged(threads) > size.room - self.memory:
+            threads //= 2
+        return threads
+
+    def _staged(self, threads: int) -> int:
+        states = self._size.states
+        tables = 8 * states * states if states <= SMALL else 0  # of derivatives for weights
+        return threads // 32 * ((states + self.padded) * 33 * _REAL[self._size.real] + tables) + 16
+
+    def _listed(self) -> int:
+        size = self._size
+        if not size.by_position or size.states > 256:
+            return 0
+        most = min(size.tallies, (size.positions + 1) * (size.positions + 2) // 2, _MOST_LISTED)
+        return most if self.bounds_memory(most) <= size.room else 0
+
+    def bounds_memory(self, listed: int) -> int:
+        """Return the shared memory of a block of a search by bounds: ``Room`` in ``kernels/sweeps.cuh``."""
+        states, positions = self._size.states, self._size.positions
+        each = 24 * listed + 24 * _MET + 8 * states + ceil(positions * (states + 2) / 16) * 16
+        return _WARPS * ceil(each / 16) * 16
+
+
+_layout = lru_cache(maxsize=1024)(Layout)
+
+
 @dataclass(frozen=True)
 class Run:
     """A batch, the dtype of its tables, and the memory of a launch.
@@ -119,6 +214,18 @@ class Run:
     most: bool = False
 
     @cached_property
+    def layout(self) -> Layout:
+        """Threads and memory of a block."""
+        (sentences, positions, states), device = self.chains.shape, self.chains.device
+        tallies, chunks = self.tallies, self.tallies.chunks is not None
+        counts = tallies.columns, tallies.count, tallies.extra_rows, tallies.exceptions
+        by_position = tallies.rows is not None and not chunks
+        few, room = sentences <= compiling.processors(device), compiling.block_memory(device)
+        return _layout(
+            Sized(states, positions, *counts, by_position, chunks, self.real, self.most, few, room)
+        )
+
+    @cached_property
     def blocks(self) -> int:
         """The number of blocks of a launch: as many as the device can use, and as fit in free memory.
 
@@ -127,107 +234,31 @@ class Run:
         BudgetError
             The tables of one sentence do not fit.
         """
-        device = self.chains.device
+        device, layout = self.chains.device, self.layout
         at_once = _THREADS // 2 if self.most and self.real == torch.float64 else _THREADS
-        most = min(self.chains.shape[0], at_once // self.threads * compiling.processors(device))
-        if most * self.block_bytes <= compiling.plenty(device):
+        most = min(self.chains.shape[0], at_once // layout.threads * compiling.processors(device))
+        if most * layout.bytes <= compiling.plenty(device):
             return most
         room = compiling.room(device)
-        if self.block_bytes > room:
+        if layout.bytes > room:
             raise BudgetError(
-                f"the tables of one sentence need {readable_bytes(self.block_bytes)} on {device}, but only "
+                f"the tables of one sentence need {readable_bytes(layout.bytes)} on {device}, but only "
                 f"{readable_bytes(room)} are free; split long sentences, count less, or move the scores to "
                 "the CPU, where searches need no full tables"
             )
-        return min(most, max(1, int(0.9 * room) // self.block_bytes))
-
-    @cached_property
-    def threads(self) -> int:
-        """Threads per block, which processes one sentence at a time: about one per column, within limits.
-
-        For few sentences, blocks are larger, so that the device is not idle.
-        """
-        if self.tallies.count <= 64:
-            return 32
-        few = self.chains.shape[0] <= compiling.processors(self.chains.device)
-        if few:
-            threads = 512 if self.most else 256
-        else:
-            wide = self.tallies.columns > _WIDE * self.chains.shape[1]
-            several = 512 if self.chains.shape[2] > _TILES[True][0] else 256
-            threads = several if self.most and wide and self.tallies.chunks is None else 128
-        room = compiling.block_memory(self.chains.device) - self.block_memory
-        while threads > 32 and not self.most and self._staged(threads) > room:
-            threads //= 2
-        return threads
-
-    @cached_property
-    def columns(self) -> int:
-        """The number of columns of the tables of a block: a sentence and two positions of a backward pass."""
-        return self.tallies.columns + 2 * self.tallies.count
-
-    @cached_property
-    def block_bytes(self) -> int:
-        """The size in bytes of the tables of a block, which processes one sentence at a time."""
-        rows = self.chains.shape[2] + self.tallies.extra_rows
-        return self.columns * rows * _REAL[self.real]
+        return min(most, max(1, int(0.9 * room) // layout.bytes))
 
     @property
     def bytes(self) -> int:
         """The device memory of a launch besides its inputs and outputs."""
-        return self.blocks * self.block_bytes
+        return self.blocks * self.layout.bytes
 
     @property
     def table_bytes(self) -> int:
         """The device memory of the tables of derivatives for weights, one per warp and one per block."""
         states = self.chains.shape[2]
-        own = 0 if states <= SMALL else self.threads // 32 * states
+        own = 0 if states <= SMALL else self.layout.threads // 32 * states
         return self.blocks * 8 * states * (own + states + 2)
-
-    def fits(self, gradient: bool = False) -> bool:
-        """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
-        rows = self.chains.shape[2] + self.tallies.extra_rows
-        small = max(self.columns, rows * self.tallies.count) < 2**31
-        memory = self.block_memory + (self.staged if gradient else 0)
-        return small and memory <= compiling.block_memory(self.chains.device)
-
-    @property
-    def staged(self) -> int:
-        """The additional shared memory of a backward pass."""
-        return self._staged(self.threads)
-
-    def _staged(self, threads: int) -> int:
-        states = self.chains.shape[2]
-        tables = 8 * states * states if states <= SMALL else 0  # of derivatives for weights
-        return threads // 32 * ((states + self.padded) * 33 * _REAL[self.real] + tables) + 16
-
-    @cached_property
-    def padded(self) -> int:
-        """The number of states, rounded up to full tiles."""
-        states = self.chains.shape[2]
-        one, several = _TILES[self.most]
-        tiles = 1 if states <= one else ceil(states / several)
-        return tiles * 4 * ceil(states / tiles / 4)
-
-    @cached_property
-    def block_memory(self) -> int:
-        """The shared memory of a block."""
-        real = _REAL[self.real]
-        exceptions = self.tallies.exceptions * (24 + 2 * real)
-        integers = 4 * (2 * self.padded + 4 * (self.chains.shape[2] + self.tallies.extra_rows) + 1)
-        return ((self.chains.shape[2] + 2) * self.padded + 4) * real + exceptions + integers + 16
-
-    @cached_property
-    def listed(self) -> int:
-        """The number of tallies that a search by bounds keeps of a sentence; 0 if there is no such search.
-
-        It is for counts of positions relative to true tags, which are the rows of shifts.
-        """
-        tallies, (_, positions, states) = self.tallies, self.chains.shape
-        if tallies.chunks is not None or tallies.rows is None or states > 256:
-            return 0
-        most = min(tallies.count, (positions + 1) * (positions + 2) // 2, _MOST_LISTED)
-        return most if self._bounds_memory(most) <= compiling.block_memory(self.chains.device) else 0
 
     @property
     def worth_bounding(self) -> bool:
@@ -236,28 +267,22 @@ class Run:
         each = self.tallies.columns * states**2
         return each >= _LARGE and each * sentences >= _MANY
 
-    def _bounds_memory(self, listed: int) -> int:
-        """Return the shared memory of a block of a search by bounds: ``Room`` in ``kernels/sweeps.cuh``."""
-        _, positions, states = self.chains.shape
-        each = 24 * listed + 24 * _MET + 8 * states + ceil(positions * (states + 2) / 16) * 16
-        return _WARPS * ceil(each / 16) * 16
-
     def launch_bounds(self, asked: Any, listed: int) -> None:
         """Launch the search by bounds, with one warp per sentence."""
         run = self.chains.kernel("bounds.cu", "bounds", REAL=NAMES[self.real], CHUNKS=0)
-        run(self.chains.blocks(), 32 * _WARPS, self._bounds_memory(listed), self._batch, asked)
+        run(self.chains.blocks(), 32 * _WARPS, self.layout.bounds_memory(listed), self._batch, asked)
 
     def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
         """Launch a kernel with the batch and what is asked about it."""
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
-        run(blocks, self.threads, self.block_memory + extra, self._batch, asked)
+        run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, asked)
 
     @cached_property
     def _batch(self) -> _Batch:
         tallies, chunks = self.tallies, self.tallies.chunks
         counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
         tensors = tallies.shifts, tallies.rows, tallies.boxes, *counted
-        pairs = 0 if chunks is None else len(chunks.pairs)
-        numbers = pairs, tallies.count, tallies.line, self.columns
+        pairs = 0 if chunks is None else chunks.pairs.shape[0]
+        numbers = pairs, tallies.count, tallies.line, self.layout.columns
         shifts = tallies.shifts.numel() // self.chains.shape[2]
         return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, tallies.by_length)

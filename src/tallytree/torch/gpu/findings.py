@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from typing import NamedTuple
 
 import torch
@@ -18,11 +18,13 @@ import torch
 from tallytree.errors import TallytreeError
 from tallytree.torch.gpu import compiling
 
-FORBIDDEN, UNKNOWN, NOTHING = 8, 16, 32
+FORBIDDEN, UNKNOWN, NOTHING, LIMITED = 8, 16, 32, 64
 WRONG = 7
 """Bits of the first word, as in ``kernels/words.cuh``: invalid ends, tags or scores."""
 _TOLD = 4
 """The index of the word that is set last."""
+ENDED = 5
+"""The index of the word that counts blocks which have ended."""
 _QUICK, _SOME = 64, 256
 """The number of looks before other threads may run, and between questions to the driver."""
 
@@ -92,17 +94,40 @@ class Slot:
         """Allow others to use the slot for later launches of the same stream."""
         _FREE[self.device, self._stream].append(self)
 
+    def leave(self) -> None:
+        """Do not wait for findings that will be told: the slot is free when they are."""
+        _LEFT[self.device, self._stream].append(self)
+
+    def is_told(self) -> bool:
+        """Return whether findings have been told; then they are forgotten."""
+        told = bool(self._told[_TOLD])
+        self._told[_TOLD] = 0
+        return told
+
 
 _rest = getattr(os, "sched_yield", lambda: time.sleep(0))
 _EVERY: list[Slot] = []
 _FREE: defaultdict[tuple[torch.device, int], list[Slot]] = defaultdict(list)
+_LEFT: defaultdict[tuple[torch.device, int], deque[Slot]] = defaultdict(deque)
 
 
 def slot(device: torch.device) -> Slot:
     """Return free words of the current stream of a device."""
     stream = compiling.stream(device.index or 0)
-    free = _FREE[device, stream]
     try:
-        return free.pop()
+        return _FREE[device, stream].pop()
     except IndexError:
-        return Slot(device, stream)
+        return _left(device, stream) or Slot(device, stream)
+
+
+def _left(device: torch.device, stream: int) -> Slot | None:
+    """Return a slot that was left, and whose findings have been told since."""
+    left = _LEFT[device, stream]
+    try:
+        first = left.popleft()
+    except IndexError:
+        return None
+    if first.is_told():
+        return first
+    left.appendleft(first)
+    return None

@@ -11,8 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -30,7 +29,8 @@ from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address
 from tallytree.torch.gpu.findings import Findings
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Padded, Total
-from tallytree.torch.gpu.truths import Rows, Rules, Truths, chunk_rules, position_rules
+from tallytree.torch.gpu.truth_counts import Numbered
+from tallytree.torch.gpu.truths import Rows, Rules, chunk_rules, position_rules
 
 Numbers = NDArray[np.float64]
 
@@ -38,8 +38,8 @@ _ACCURACY = 1e-13
 """The maximum relative error of 1 / (c + k)."""
 _LIGHT, _HEAVY = 1 / 64, 64.0
 """The range of β² for which few numbers are enough."""
-_FEW, _MANY = 4, 12
-"""Warps per block, and warps on a multiprocessor, which have 168 registers for each thread."""
+_FEW, _MANY = 4, 8
+"""Warps per block if there are many sentences, and warps of a multiprocessor: threads need 255 registers."""
 
 
 # --- quadrature --------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ _ONE = np.ones(1)
 
 @dataclass(frozen=True)
 class _Form:
-    """How a loss of positions counts: errors and k of each label (true, label), and a rule by size and length."""
+    """How a loss of positions counts: errors and k (true, label), and a rule by size and length."""
 
     errors: Numbers
     counted: NDArray[np.int32]
@@ -102,8 +102,8 @@ class _Form:
 class Quotient:
     """The counts of a loss on a device.
 
-    ``rules`` have the numbers for each truth; ``errors`` and ``counted`` (C, C) are for counts of positions,
-    ``missed`` for those of chunks.
+    ``rules`` have the numbers for each truth, at most ``most`` ones; ``errors`` and ``counted`` (C, C) are
+    for counts of positions, ``missed`` for those of chunks.
     """
 
     rules: Rules
@@ -111,6 +111,18 @@ class Quotient:
     counted: Tensor | None
     missed: float
     most: int
+
+    @cached_property
+    def extra(self) -> int:
+        """The number of labels of a type of chunk; 0 if positions are counted."""
+        return 0 if self.rules.alphabet is None else self.rules.alphabet.labels.shape[1]
+
+    @cached_property
+    def places(self) -> tuple[int | None, ...]:
+        """The addresses of errors, counts, types of labels, and pairs that continue a chunk."""
+        its = self.rules.alphabet
+        kinds = (None, None) if its is None else (its.types, its.bits)
+        return tuple(map(address, (self.errors, self.counted, *kinds)))
 
 
 def quotient_of(
@@ -214,45 +226,56 @@ class _Risk(ctypes.Structure):
 class Shape:
     """The blocks of a launch, and their memory."""
 
-    def __init__(self, chains: Chains, quotient: Quotient) -> None:
-        sentences, positions, states = chains.shape
-        alphabet, columns = quotient.rules.alphabet, quotient.most + 1
-        self.extra = 0 if alphabet is None else alphabet.labels.shape[1]
-        processors, room = compiling.processors(chains.device), compiling.block_memory(chains.device)
+    def __init__(
+        self, shape: tuple[int, int, int], shared: int, columns: int, extra: int, processors: int, room: int
+    ) -> None:
+        sentences, positions, states = shape
+        self.extra = extra
         warps = _MANY if sentences <= processors else _FEW
-        self.warps = min(warps, columns) if chains.shared else 1  # each step has one table of derivatives
-        while self.warps > 1 and self._memory(states, chains.shared) > room:
+        self.warps = min(warps, columns) if shared else 1  # each step has one table of derivatives
+        while self.warps > 1 and self._memory(states, shared) > room:
             self.warps -= 1
-        self.memory = self._memory(states, chains.shared)
+        self.memory = self._memory(states, shared)
         self.fits = self.memory <= room
-        kept = columns * positions * (2 * (4 if self.extra else 2) * states + 2)
-        own = 0 if chains.shared else (positions - 1) * states**2
-        self.room = positions * states + 4 * columns + own + 2 + kept + self.warps * positions * states
+        kept = columns * positions * (2 * (4 if extra else 2) * states + 2)
+        own = 0 if shared else (positions - 1) * states**2
+        each = 3 * positions * states  # powers, errors and flags
+        self.room = each + 4 * columns + own + 2 + kept + self.warps * positions * states
         self.room += self.room % 2
         self.tables = 0 if states <= SMALL else self.warps * states**2
-        self.blocks = self._blocks(chains, _MANY // self.warps * processors)
+        self._most = min(sentences, _MANY // self.warps * processors)
 
     def _memory(self, states: int, shared: int) -> int:
         """Return the shared memory of a block: ``Block`` in ``kernels/risks.cu``."""
         each = (6 if self.extra else 2) * states * 32 + (8 * states**2 if states <= SMALL else 0)
         return shared * (states**2 + 1) // 2 * 16 + self.warps * each
 
-    def _blocks(self, chains: Chains, most: int) -> int:
-        wanted, each = min(chains.shape[0], most), 8 * (self.room + self.tables)
-        if wanted * each <= compiling.plenty(chains.device):
-            return wanted
-        return max(1, min(wanted, int(0.9 * compiling.room(chains.device)) // each))
+    def blocks(self, device: torch.device) -> int:
+        """Return the number of blocks: as many as the device can use, and as fit in free memory."""
+        each = self.block_bytes
+        if self._most * each <= compiling.plenty(device):
+            return self._most
+        return max(1, min(self._most, int(0.9 * compiling.room(device)) // each))
 
     @property
-    def bytes(self) -> int:
-        """The device memory of a launch, besides inputs and outputs."""
-        return 8 * self.blocks * (self.room + self.tables)
+    def block_bytes(self) -> int:
+        """The device memory of a block, besides inputs and outputs."""
+        return 8 * (self.room + self.tables)
+
+
+_shape = lru_cache(maxsize=1024)(Shape)
+
+
+def shape_of(chains: Chains, quotient: Quotient) -> Shape:
+    """Return the shape of a launch."""
+    numbers = compiling.processors(chains.device), compiling.block_memory(chains.device)
+    return _shape(chains.shape, chains.shared, quotient.most + 1, quotient.extra, *numbers)
 
 
 def risk(
     chains: Chains,
     quotient: Quotient,
-    truth: Truths,
+    truth: Numbered,
     tags: Tensor,
     upstream: Tensor | None = None,
     *,
@@ -260,23 +283,26 @@ def risk(
     found: Findings = NO_FINDINGS,
     total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
-    """Return the expected loss of each sentence, float64; as :func:`~tallytree.torch.gpu.searching.objective`."""
-    shape, values = Shape(chains, quotient), chains.empty(chains.shape[0])
-    scratch = chains.empty(shape.blocks * (shape.room + shape.tables))
-    sums = chains.empty_slopes(blocks=shape.blocks, tables=shape.blocks) if slopes else None
-    alphabet, chunks = quotient.rules.alphabet, truth.tallies.chunks
-    kinds: tuple[Any, ...] = (None, None, None)
-    if alphabet is not None and chunks is not None:
-        kinds = chunks.marks, alphabet.types, alphabet.bits
+    """Return the expected loss of each sentence, float64.
+
+    `slopes`, `upstream`, `found`: as for :func:`~tallytree.torch.gpu.searching.objective`.
+    """
+    shape, values = shape_of(chains, quotient), chains.values(again=not total.total)
+    blocks = shape.blocks(chains.device)
+    scratch = chains.empty(blocks * (shape.room + shape.tables))
+    sums, nodes, edges = None, None, None
+    if slopes:
+        sums = chains.empty_slopes(blocks=blocks, tables=blocks)
+        nodes, edges = sums.nodes.data_ptr(), sums.edges.data_ptr()
+    places = truth.marks.data_ptr(), quotient.places[2:], truth.rows.data_ptr(), truth.which.data_ptr()
     counts = _Quotient(
-        *map(address, (quotient.errors, quotient.counted, *kinds)),
-        *(quotient.missed, truth.losses.data_ptr(), truth.which.data_ptr(), truth.losses.shape[1]),
+        *(*quotient.places[:2], places[0], *places[1], quotient.missed, *places[2:], truth.rows.shape[1])
     )
+    memory = scratch.data_ptr()
     asked = _Risk(
-        *(chains.padded, counts, tags.data_ptr(), address(upstream), scratch.data_ptr(), shape.room),
-        *(values.data_ptr(), *((None, None) if sums is None else (address(sums.nodes), address(sums.edges)))),
-        *(scratch.data_ptr() + 8 * shape.blocks * shape.room, found, total),
+        *(chains.padded, counts, tags.data_ptr(), address(upstream), memory, shape.room),
+        *(values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room, found, total),
     )
     run = chains.kernel("risks.cu", "risk", CHUNKS=shape.extra)
-    run(shape.blocks, 32 * shape.warps, shape.memory, asked)
+    run(blocks, 32 * shape.warps, shape.memory, asked)
     return values, sums

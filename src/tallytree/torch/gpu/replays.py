@@ -57,6 +57,8 @@ class Replayed(Slot):
     def free(self) -> None:
         """Do nothing: replays use the words."""
 
+    leave = free
+
     def take(self) -> int:
         """Return the flags of what was found since the last call."""
         flags, self._told[0] = self._told[0], 0

@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import SMALL, Summed, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
 from tallytree.torch.gpu.findings import Findings
 from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
@@ -81,11 +81,11 @@ class Best:
         The best score of each tally.
     """
 
-    def __init__(self, run: Run, want_profiles: bool) -> None:
-        (sentences, positions, _), empty = run.chains.shape, run.chains.empty
+    def __init__(self, chains: Chains) -> None:
+        (sentences, positions, _), empty = chains.shape, chains.empty
         self._sentences, self._space = sentences, empty(sentences * (3 + positions))
         self.gaps = empty(sentences)
-        self.profiles = empty(sentences, run.tallies.count, dtype=run.real) if want_profiles else None
+        self.profiles: Tensor | None = None
 
     def place(self, row: int) -> int:
         """Return the address of values (0), slopes (1), cells (2) or labels (3)."""
@@ -126,19 +126,22 @@ def best(
     total: Total = NO_TOTAL,
     known: Findings = NO_FINDINGS,
     bounds: bool = False,
+    into: Best | None = None,
 ) -> Best:
     """Maximise the value over the labellings of each sentence.
 
     In single precision, profiles are upper bounds: sums are rounded up. `total`: gets the sum of the values,
     by means of `known`, the words of earlier launches. `bounds`: whether to search by bounds where possible,
     and to fill tables only for the sentences that these do not settle; scores are relative to those of true
-    tags, the rows of shifts, which are allowed.
+    tags, the rows of shifts, which are allowed. `into`: memory for the result, if there is some.
     """
-    found, blocks = Best(run, want_profiles), run.blocks
-    scratch = run.chains.empty(blocks * run.block_bytes, dtype=torch.uint8)
+    found, blocks = into or Best(run.chains), run.blocks
+    if want_profiles:
+        found.profiles = run.chains.empty(run.chains.shape[0], run.tallies.count, dtype=run.real)
+    scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
     search = _Search(
         *map(address, (asked.slopes, asked.offsets, asked.which, asked.right)),
-        *(asked.plus, scratch.data_ptr(), found.answers, known, total, run.listed if bounds else 0),
+        *(asked.plus, scratch.data_ptr(), found.answers, known, total, run.layout.listed if bounds else 0),
     )
     if search.listed:
         run.launch_bounds(search, search.listed)
@@ -149,7 +152,7 @@ def best(
 def log_tallies(run: Run) -> Tensor:
     """Return log Z of every tally, (B, count), float64."""
     answers, blocks = run.chains.empty(run.chains.shape[0], run.tallies.count), run.blocks
-    scratch = run.chains.empty(blocks * run.block_bytes, dtype=torch.uint8)
+    scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
     asked = _Summing(scratch.data_ptr(), answers.data_ptr(), None, None, None)
     run.launch("tallies.cu", "log_tallies", asked, blocks=blocks)
     return answers
@@ -158,9 +161,9 @@ def log_tallies(run: Run) -> Tensor:
 def _expected(run: Run) -> tuple[Summed, Tensor, int, int]:
     """Return memory for derivatives, for the tables of blocks, and the addresses of its parts."""
     blocks, states = run.blocks, run.chains.shape[2]
-    sums, tables = run.chains.empty_slopes(blocks=blocks, tables=blocks), blocks * run.block_bytes
+    sums, tables = run.chains.empty_slopes(blocks=blocks, tables=blocks), blocks * run.layout.bytes
     weights = 8 * blocks * run.tallies.count
-    own = 0 if states <= SMALL else 8 * blocks * run.threads // 32 * states * states
+    own = 0 if states <= SMALL else 8 * blocks * run.layout.threads // 32 * states * states
     scratch = run.chains.empty(-(-tables // 8) * 8 + weights + own, dtype=torch.uint8)
     first = scratch.data_ptr() + -(-tables // 8) * 8
     return sums, scratch, first, first + weights
@@ -171,7 +174,7 @@ def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
     sums, scratch, _, working = _expected(run)
     places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
     asked = _Summing(scratch.data_ptr(), upstream.data_ptr(), *places)
-    run.launch("tallies.cu", "tally_expectations", asked, blocks=sums.blocks, extra=run.staged)
+    run.launch("tallies.cu", "tally_expectations", asked, blocks=sums.blocks, extra=run.layout.staged)
     return gathered(run.chains, sums, in_place=True)
 
 
@@ -209,7 +212,7 @@ def objective(
         places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
     else:
         sums = None
-        tables = -(-blocks * run.block_bytes // 8) * 8
+        tables = -(-blocks * run.layout.bytes // 8) * 8
         scratch = run.chains.empty(tables + 8 * blocks * run.tallies.count, dtype=torch.uint8)
         weights = scratch.data_ptr() + tables
     its = against.losses, against.which, against.tags, against.right, upstream
@@ -219,5 +222,5 @@ def objective(
         found,
         total,
     )
-    run.launch("objectives.cu", "objective", asked, blocks=blocks, extra=run.staged if slopes else 0)
+    run.launch("objectives.cu", "objective", asked, blocks=blocks, extra=run.layout.staged if slopes else 0)
     return values, sums

@@ -62,6 +62,7 @@ class Labelled(ctypes.Structure):
     _fields_ = [
         ("given", Padded),
         *((name, _ADDRESS) for name in ("labels", "others", "shares", "gains", "slopes", "edges", "words")),
+        *(("by_weights", _ADDRESS), ("gain", _ADDRESS), ("rate", ctypes.c_double), ("counter", _ADDRESS)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Counts of losses relative to the true tags: rules for all truths, and a kernel that applies them.
+"""Counts of losses relative to the true tags: rules for all truths.
 
 The tallies of a loss are the cells of a grid: lines count false positives, and cells within a line true
 positives; for chunks, lines count predicted chunks, and cells within a line correct ones. The losses of all
@@ -28,33 +28,18 @@ from tallytree.losses.nodes import NodeLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import address
-from tallytree.torch.gpu.counted import Chunks, Tallies
-from tallytree.torch.gpu.findings import UNKNOWN, Findings, Words
-from tallytree.torch.gpu.looking import Seen
-from tallytree.torch.gpu.replays import Replayed
-from tallytree.torch.gpu.structures import Ends, Padded
 from tallytree.transducers.chunks import tag_of
 
 _MOST = 1 << 28
 """The maximum bytes of losses that are cached on a device for one set of rules."""
 
 
-class _Rules(ctypes.Structure):
+class RuleStructure(ctypes.Structure):
     """The rules for a kernel; see ``Rules`` in ``kernels/counting.cu``."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("reach", "types", "labels", "goes_on", "known")),
         *((name, ctypes.c_int) for name in ("background", "by_size", "lines", "line")),
-    ]
-
-
-class _Counting(ctypes.Structure):
-    """The input of ``kernels/counting.cu``."""
-
-    _fields_ = [
-        *(("given", Padded), ("ends", Ends), ("labels", ctypes.c_void_p), ("rules", _Rules)),
-        *((name, ctypes.c_void_p) for name in ("right", "boxes", "marks", "which", "keys")),
-        ("found", Findings),
     ]
 
 
@@ -68,12 +53,16 @@ class Alphabet:
     pairs: Tensor  # the pairs of labels with a bit set
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
-    """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown."""
+    """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown.
+
+    ``structure``: for kernels, with the rules that these belong to.
+    """
 
     row_of: Tensor
     rows: Tensor
+    structure: RuleStructure | None = None
 
 
 @dataclass(frozen=True)
@@ -165,68 +154,14 @@ class Rules:
         )
         return int((lines * cells).sum())
 
-    def structure(self, known: Known) -> _Rules:
+    def structure(self, known: Known) -> RuleStructure:
         """Return the rules in the form for a kernel."""
-        its = self.alphabet
-        chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
-        return _Rules(*map(address, (self.reach, *chunks, known.row_of)), *self._numbers)
-
-
-@dataclass(frozen=True)
-class Truths:
-    """Tallies of what a loss counts, with its values.
-
-    ``losses`` (rows, count) are float64, and ``which`` (B,), int32, is the row of each sentence; ``right``
-    (B,), float64, are the scores of the true tags.
-    """
-
-    tallies: Tallies
-    losses: Tensor
-    which: Tensor
-    right: Tensor
-
-
-class Counting:
-    """Counts relative to the true tags, by a kernel that also checks the inputs; `and_if`: as for `Seen.read`."""
-
-    def __init__(self, rules: Rules, seen: Seen, and_if: int = 0) -> None:
-        chains, tags, self._known = seen.chains, seen.tags, rules.known
-        assert tags is not None
-        if isinstance(seen.slot, Replayed):
-            with compiling.preparing(chains.device):
-                self._known = rules.complete()
-            seen.slot.keep(rules, self._known)
-        (sentences, positions, _), alphabet = chains.shape, rules.alphabet
-        self._extra = 0 if alphabet is None else alphabet.labels.shape[1]
-        everywhere = sentences * positions
-        sizes = [3 * everywhere, (1 + self._extra) * everywhere if self._extra else 0, sentences, sentences]
-        parts = chains.empty(sum(sizes), dtype=torch.int32).split_with_sizes(sizes)
-        self._boxes, self._marks, self._which, self._keys = parts
-        self._rules, self._tags, self._right = rules, tags, chains.empty(sentences)
-        results = map(address, (self._right, *parts))
-        own = rules.structure(self._known)
-        asked = _Counting(chains.padded, chains.ends, tags.data_ptr(), own, *results, seen.telling(and_if))
-        chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=self._extra)
-
-    def truths(self, words: Words | None = None) -> Truths:
-        """Return what is counted, given what the kernel has found; without that, what is known so far."""
-        rules, which, alphabet = self._rules, self._which, self._rules.alphabet
-        if words is not None and words.flags & UNKNOWN:
-            self._known = rules.learn(self._keys)
-            which = self._known.row_of.index_select(0, self._keys)
-        chunks = None
-        if alphabet is not None:
-            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, self._extra)
-        rows = self._tags if alphabet is None else None
-        columns = words.columns if words is not None and words.columns else rules.most_columns
-        tallies = Tallies(rules.shifts, self._boxes, columns, rules.count, rules.sizes[1], rows, chunks)
-        return Truths(tallies, self._known.rows, which, self._right)
-
-
-def count(rules: Rules, seen: Seen, and_if: int = 0) -> Truths:
-    """Check inputs and count relative to the true tags; wait for the result."""
-    counting = Counting(rules, seen, and_if)
-    return counting.truths(seen.read(and_if))
+        if known.structure is None:
+            its = self.alphabet
+            chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
+            places = map(address, (self.reach, *chunks, known.row_of))
+            known.structure = RuleStructure(*places, *self._numbers)
+        return known.structure
 
 
 # --- rules of losses ---------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ struct Counting {  // the input of the kernel
     const int64 *labels;
     Rules rules;
     double *right;             // gets the scores of the true tags
-    int *boxes, *marks;
+    int *boxes, *marks;        // boxes: or null
     int *which, *keys;         // get the row of losses of each sentence, and its key
     Findings found;            // gets the maximum number of columns
 };
@@ -72,8 +72,10 @@ __device__ void count_one(const Counting &asked, int64 b, int lane) {
         columns = last_of_warp(end);
         nodes += __popc(__ballot_sync(~0u, inside && truth.node(t)));
         if (!inside) continue;
-        int *box = asked.boxes + (b * positions + t) * 3;
-        box[0] = up, box[1] = along, box[2] = end - size;
+        if (asked.boxes) {
+            int *box = asked.boxes + (b * positions + t) * 3;
+            box[0] = up, box[1] = along, box[2] = end - size;
+        }
         if (CHUNKS) truth.mark(t, asked.marks + (b * positions + t) * (1 + CHUNKS));
     }
     if (lane) return;

@@ -27,10 +27,10 @@ struct Quotient {          // how a loss counts
     int width;            // of a row
 };
 
-struct Counts {  // what a position counts for a label: for steps off, and for steps on
-    double factor, off, on;
-    bool enters, stays;  // whether steps off begin to agree with the true chunk, and whether it goes on here
-};
+// What is known about a label at a position, as bits: whether it is counted in k; whether steps off begin to agree with the true
+// chunk, whether agreeing steps on go on with it, whether either is so; and for all labels, whether a true chunk begins, has ended
+// just before, or goes on.
+constexpr int kCounted = 1, kEnters = 2, kStays = 4, kAgrees = 8, kBegins = 16, kCut = 32, kGoesOn = 64;
 
 template <class N>
 struct alignas(16) Pair {  // the sum of weights, and of weights times errors; or the weight of each of the two in a result
@@ -54,37 +54,36 @@ struct Course {  // one sentence
     const int *marks;
     const double *rule;
     double *powers, *factors;  // exponentials of nodes and weights, relative to the largest
+    double *errors;            // of each label at each position, for steps off
+    int *flags;                // of the same
     double *kept, *ends;       // of each column: what is kept of its positions, and its sums
 
     __device__ int columns() const { return 1 + int(rule[0]); }  // the first one has x = 1
     __device__ double x(int column) const { return column ? rule[column] : 1; }
     __device__ double weight(int column) const { return rule[columns() - 1 + column]; }
     __device__ double *factors_of(int t) const { return chain.all->shared ? factors : factors + int64(t - 1) * C * C; }
-
-    __device__ int mark(int t) const { return marks[t * (1 + CHUNKS)]; }
-    __device__ bool begins(int t) const { return CHUNKS && mark(t) & 1; }
-    __device__ bool ended(int t) const { return CHUNKS && mark(t) & 2; }
-    __device__ bool is_inside(int t) const { return CHUNKS && marks[t * (1 + CHUNKS) + 1] >= 0; }
-    __device__ bool goes_on(int t) const { return is_inside(t) && !begins(t); }
     __device__ bool continues(int s, int to) const { return CHUNKS && counts->goes_on[s * ((C + 31) / 32) + to / 32] >> to % 32 & 1; }
-    __device__ bool is_of_type(int t, int s) const {
-        for (int i = 0; i < CHUNKS; i++)
-            if (marks[t * (1 + CHUNKS) + 1 + i] == s) return true;
-        return false;
-    }
 
-    __device__ Counts at(int t, int s, int column) const {
-        if (!CHUNKS) {
-            int tag = unsigned(tags[t]) < unsigned(C) ? int(tags[t]) : 0, place = tag * C + s;  // others are an error, told elsewhere
-            return {counts->counted[place] ? x(column) : 1, counts->errors[place], 0, false, false};
-        }
-        bool first = begins(t), agrees = is_of_type(t, s), some = counts->types[s] >= 0, enters = first && agrees;
-        double missed = first ? counts->missed : 0;
-        return {some ? x(column) : 1, enters ? 0 : missed + some, missed, enters, agrees && !first};
-    }
-    // The errors of agreeing labellings whose last chunk is cut before t, and of those whose last chunk goes on beyond the true one.
-    __device__ double cut(int t) const { return ended(t) ? 0 : 1 + counts->missed; }
+    // The errors of agreeing labellings whose last chunk is cut, and of those whose last chunk goes on beyond the true one;
+    // of a true chunk that begins and is missed.
+    __device__ double cut(int flags) const { return flags & kCut ? 0 : 1 + counts->missed; }
     __device__ double beyond() const { return 1 + counts->missed; }
+    __device__ double missed(int flags) const { return flags & kBegins ? counts->missed : 0; }
+
+    __device__ void note(int t, int s) const {
+        int place = t * C + s;
+        if (!CHUNKS) {
+            int tag = unsigned(tags[t]) < unsigned(C) ? int(tags[t]) : 0;  // others are an error, told elsewhere
+            errors[place] = counts->errors[tag * C + s], flags[place] = counts->counted[tag * C + s];
+            return;
+        }
+        const int *its = marks + t * (1 + CHUNKS);
+        bool begins = its[0] & 1, inside = its[1] >= 0, agrees = false, some = counts->types[s] >= 0;
+        for (int i = 0; i < CHUNKS; i++) agrees |= its[1 + i] == s;
+        int all = (begins ? kBegins : 0) | (its[0] & 2 ? kCut : 0) | (inside && !begins ? kGoesOn : 0);
+        int own = (some ? kCounted : 0) | (!agrees ? 0 : begins ? kAgrees | kEnters : kAgrees | kStays);
+        errors[place] = own & kEnters ? 0 : missed(all) + some, flags[place] = own | all;
+    }
 };
 
 // Plain products, scaled at each position. What is not 0 must stay far from underflow: `odd` says otherwise.
@@ -98,9 +97,9 @@ struct Plain {
     // Scale by a power of 2, by a warp; returns the exponent that is taken off. `most`: the largest number of a lane.
     template <class Each>
     static __device__ int scale(double most, Each each) {
-        most = largest_in_warp(most);
-        int exponent = most > 0 ? ilogb(most) : 0;
-        each(scalbn(1.0, -exponent));
+        int exponent = largest_exponent(most);
+        if (exponent < -1022) return 0;
+        each(power_of_two(-exponent));
         return exponent;
     }
     static __device__ bool is_odd(double number) { return number > 0 && number < kLeast; }
@@ -116,6 +115,19 @@ struct Careful {
     template <class Each>
     static __device__ int scale(const Wide &, Each) { return 0; }
     static __device__ bool is_odd(const Wide &) { return false; }
+};
+
+template <class Mode>
+struct Place {  // a label at a position, read before it is needed
+    typename Mode::N power = 0;
+    double errors = 0;
+    int flags = 0;
+
+    Place() = default;
+    __device__ Place(const Course &x, int t, int s) {
+        if (unsigned(t) >= unsigned(x.chain.length) || s >= C) return;
+        power = Mode::power(x, t, s), errors = x.errors[t * C + s], flags = x.flags[t * C + s];
+    }
 };
 
 template <class Mode>
@@ -136,11 +148,11 @@ struct Lanes {  // shared memory of a warp: what all lanes have, for steps off, 
     }
     static constexpr int kBytes = (CHUNKS ? 6 : 2) * C * 32;
 
-    // Put the sums of a state where all lanes see them, for the step into t.
-    __device__ void put(const Course &x, int t, int s, const Its &own, const Its &agreeing) {
-        off[s] = CHUNKS ? own + with_errors(agreeing, x.cut(t)) : own;
+    // Put the sums of a state where all lanes see them, for a step into a position with some flags.
+    __device__ void put(const Course &x, int flags, int s, const Its &own, const Its &agreeing) {
+        off[s] = CHUNKS ? own + with_errors(agreeing, x.cut(flags)) : own;
         if (!CHUNKS) return;
-        on[s] = x.goes_on(t) ? own : own + with_errors(agreeing, x.beyond());
+        on[s] = flags & kGoesOn ? own : own + with_errors(agreeing, x.beyond());
         agreed[s] = agreeing;
     }
     template <class Visit>
@@ -173,13 +185,13 @@ struct Kept {  // what a column keeps of a position, by lane
         exponents = first + 2 * kKept * C * positions;
         places = reinterpret_cast<Its *>(first);
     }
-    __device__ void put(const Course &x, int t, int s, const Its &own, const Its &agreeing) const {
+    __device__ void put(int flags, int t, int s, const Its &own, const Its &agreeing) const {
         places[t * (kKept / 2) * C + s] = own;
-        if (CHUNKS && x.is_of_type(t, s)) places[(t * (kKept / 2) + 1) * C + s] = agreeing;
+        if (CHUNKS && flags & kAgrees) places[(t * (kKept / 2) + 1) * C + s] = agreeing;
     }
-    __device__ void get(const Course &x, int t, int s, Its &own, Its &agreeing) const {
+    __device__ void get(int flags, int t, int s, Its &own, Its &agreeing) const {
         own = places[t * (kKept / 2) * C + s];
         agreeing = {0, 0};
-        if (CHUNKS && x.is_of_type(t, s)) agreeing = places[(t * (kKept / 2) + 1) * C + s];
+        if (CHUNKS && flags & kAgrees) agreeing = places[(t * (kKept / 2) + 1) * C + s];
     }
 };

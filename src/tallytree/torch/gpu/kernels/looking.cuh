@@ -25,10 +25,15 @@ __device__ inline int length_of(const Ends &ends, int64 b, int positions, int la
     return length ? length : 1;
 }
 
-__device__ inline bool meaningless(const SCORE *scores, int64 count, int lane) {
-    bool odd = false;
-    for (int64 i = lane; scores && i < count; i += kWarp) odd |= !(double(scores[i]) < -forbidden(0.0));
-    return odd;
+// Whether scores are nan or +inf, and whether some are -inf, as bits of the findings; for a lane's own ones.
+__device__ inline int odd_scores(const SCORE *scores, int64 count, int lane) {
+    bool meaningless = false, some = false;
+    for (int64 i = lane; scores && i < count; i += kWarp) {
+        double score = double(scores[i]);
+        meaningless |= !(score < -forbidden(0.0));
+        some |= score == forbidden(0.0);
+    }
+    return (meaningless ? kScores : 0) | (some ? kLimited : 0);
 }
 
 // Whether all tags of a sentence are in range.
@@ -40,14 +45,13 @@ __device__ inline bool in_range(const int64 *labels, int length, int lane) {
 
 // `labels`: the true tags of all sentences, or null. `right`: gets their scores, or null.
 __device__ inline void look_at(const Padded &given, const Ends &ends, const int64 *labels, double *right, int *words, int64 b, int lane) {
-    bool ended = false, odd;
+    bool ended = false;
     int length = length_of(ends, b, given.positions, lane, ended), steps = given.shared ? b == 0 : length - 1;
     Chain chain{&given, b, length};
-    odd = meaningless(given.nodes + chain.first() * C, int64(length) * C, lane);
-    odd |= meaningless(chain.step(1), int64(steps) * C * C, lane);
-    if (b == 0) odd |= meaningless(given.start, C, lane) || meaningless(given.end, C, lane);
+    int odd = odd_scores(given.nodes + chain.first() * C, int64(length) * C, lane) | odd_scores(chain.step(1), int64(steps) * C * C, lane);
+    if (b == 0) odd |= odd_scores(given.start, C, lane) | odd_scores(given.end, C, lane);
     bool known = !labels || in_range(labels + chain.first(), length, lane);
-    int found = (ended ? kEnds : 0) | (known ? 0 : kTags) | (odd ? kScores : 0);
+    int found = (ended ? kEnds : 0) | (known ? 0 : kTags) | odd;
     double score = labels && known && right ? chain.score(labels + chain.first(), lane) : 0;
     if (lane == 0) {
         given.lengths[b] = length;

@@ -14,6 +14,12 @@ __device__ constexpr int C = STATES;
 #endif
 __device__ constexpr int kWarp = WARP;
 
+// The memory of the block, for functions that are not inlined: addresses that come from elsewhere may be those of any memory.
+__device__ inline unsigned char *memory_of_block() {
+    BLOCK_MEMORY;
+    return memory;
+}
+
 __device__ inline double forbidden(double) { return __longlong_as_double(0xfff0000000000000LL); }
 __device__ inline float forbidden(float) { return __int_as_float(0xff800000); }
 
@@ -59,6 +65,26 @@ __device__ inline double largest_in_warp(double value) {
     for (int offset = kWarp / 2; offset; offset /= 2) value = larger(value, __shfl_xor_sync(~0u, value, offset));
     return value;
 #endif
+}
+
+// The largest exponent of a warp's numbers, which are not negative; far below all others if all are 0.
+__device__ inline int largest_exponent(double number) {
+    int high = int(__double_as_longlong(number) >> 32);
+#if __CUDA_ARCH__ >= 800
+    high = __reduce_max_sync(~0u, high);
+#else
+    for (int offset = kWarp / 2; offset; offset /= 2) {
+        int other = __shfl_xor_sync(~0u, high, offset);
+        high = other > high ? other : high;
+    }
+#endif
+    return (high >> 20) - 1023;
+}
+
+// 2 to the power of an exponent, as near as it can be.
+__device__ inline double power_of_two(int exponent) {
+    exponent = exponent < -1022 ? -1022 : exponent > 1023 ? 1023 : exponent;
+    return __longlong_as_double(int64(exponent + 1023) << 52);
 }
 
 __device__ inline int smallest_in_warp(int value) {

@@ -194,13 +194,6 @@ struct Gathering {  // the input of `gather`
     const int *words;                                // of findings that make all derivatives 0, or null
 };
 
-// One over the number of positions of all sentences, in each block.
-__device__ double one_per_position(const Padded &given) {
-    double positions = 0;
-    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) positions += given.lengths[b];
-    return 1 / sum_of_block(positions);
-}
-
 // The place of the derivative with an index of a table, or null.
 __device__ inline SCORE *place_of(const Gathering &asked, int i) {
     if (i < C * C) return asked.by_weights + i;

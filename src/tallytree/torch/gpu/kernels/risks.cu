@@ -22,15 +22,14 @@ struct Block {  // shared memory: factors, then for each warp its lanes and its 
     double spread;  // of shared weights
     int warp, warps, lane;
 
-    __device__ Block(unsigned char *memory, const Risk &asked)
+    __device__ Block(int shared, double *working)
         : spread(0), warp(threadIdx.x / kWarp), warps(blockDim.x / kWarp), lane(threadIdx.x % kWarp) {
+        unsigned char *memory = memory_of_block(), *first = memory + shared * (C * C + 1) / 2 * 16;
         factors = reinterpret_cast<double *>(memory);
-        unsigned char *first = memory + asked.given.shared * (C * C + 1) / 2 * 16;
         lanes = first + warp * Lanes<Careful>::kBytes;
         double *tables = kSmall ? reinterpret_cast<double *>(first + warps * Lanes<Careful>::kBytes)
-                                : asked.working + int64(blockIdx.x) * warps * C * C;
+                                : working + int64(blockIdx.x) * warps * C * C;
         table = tables + warp * C * C;
-        for (int i = lane; asked.nodes && i < C * C; i += kWarp) table[i] = 0;
     }
 };
 
@@ -54,6 +53,7 @@ __device__ bool prepare(const Course &x, const Block &block) {
         double spread = exponentials(x.chain.all->nodes + (x.chain.first() + t) * C, C, x.powers + t * C, block.lane);
         double steps = t == 0 || x.chain.all->shared ? block.spread : exponentials(x.chain.step(t), C * C, x.factors_of(t), block.lane);
         far |= !(spread + steps <= Plain::kMostSpread);
+        for (int s = block.lane; s < C; s += kWarp) x.note(t, s);
     }
     return sum_of_block(far) == 0;
 }
@@ -77,12 +77,14 @@ struct Room {  // where derivatives of a sentence go
     double gain;
     double *nodes;  // of each warp
     SCORE *slopes;
-    Edges *edges;
+    double *working, *steps;  // tables of warps, as in `Risk`; those of the steps of the sentence, if they are not shared
 };
 
 // Sum up all columns; returns whether numbers were large enough.
 template <class Mode>
-__device__ bool sum_up(const Course &x, const Block &block) {
+__device__ __noinline__ bool sum_up(const Course &given) {
+    Course x = given;  // in registers
+    Block block(x.chain.all->shared, nullptr);
     Lanes<Mode> lanes(block.lanes, x, block.lane);
     Held held(x, block.lane, true, Mode::kPlain);
     bool odd = false;
@@ -92,18 +94,21 @@ __device__ bool sum_up(const Course &x, const Block &block) {
 
 // Derivatives, from the sums of all columns.
 template <class Mode>
-__device__ void derive(const Course &x, const Block &block, const Room &room, double value) {
+__device__ __noinline__ void derive(const Course &given, const Room &room, double value) {
+    Course x = given;  // in registers
+    Block block(x.chain.all->shared, room.working);
     Lanes<Mode> lanes(block.lanes, x, block.lane);
     Held held(x, block.lane, false, Mode::kPlain);
+    Edges edges(room.steps ? room.steps : block.table, x.chain.all->shared);
     Wide all = end_of(x, 0, 0);
     int cells = x.chain.length * C;
     double *own = room.nodes + int64(block.warp) * x.chain.all->positions * C;
     for (int i = block.lane; block.warp >= x.columns() && i < cells; i += kWarp) own[i] = 0;
     for (int column = block.warp; column < x.columns(); column += block.warps) {
         Share share(room.gain * (column ? x.weight(column) : -value) / all.part, -all.exponent);
-        backward<Mode>(x, column, lanes, held, share, *room.edges, own, column == block.warp);
+        backward<Mode>(x, column, lanes, held, share, edges, own, column == block.warp);
     }
-    room.edges->finish(x, block.lane);
+    edges.finish(x, block.lane);
     __syncthreads();
     for (int i = threadIdx.x; i < cells; i += blockDim.x) {
         double sum = 0;
@@ -126,38 +131,38 @@ __device__ void leave_table(const Block &block, double *edges) {
 // The parts of a block's memory, for sentence b.
 __device__ Course course_of(const Risk &asked, const Block &block, int64 b) {
     const Padded &given = asked.given;
-    double *first = asked.scratch + blockIdx.x * asked.room, *ends = first + given.positions * C;
+    int64 places = int64(given.positions) * C;
+    double *first = asked.scratch + blockIdx.x * asked.room, *ends = first + 3 * places;
     double *own = ends + 4 * (asked.counts.width / 2 + 1), *kept = own + (given.shared ? 0 : int64(given.positions - 1) * C * C);
     kept += (kept - first) % 2;
     return {chain_of(given, b), &asked.counts, asked.labels + b * given.positions,
             asked.counts.marks + b * given.positions * (1 + CHUNKS),
             asked.counts.rules + int64(asked.counts.which[b]) * asked.counts.width,
-            first, given.shared ? block.factors : own, kept, ends};
+            first, given.shared ? block.factors : own, first + places, reinterpret_cast<int *>(first + 2 * places), kept, ends};
 }
 
-extern "C" __global__ void __launch_bounds__(384) risk(const __grid_constant__ Risk asked) {
-    BLOCK_MEMORY;
+extern "C" __global__ void __launch_bounds__(256) risk(const __grid_constant__ Risk asked) {
     if (is_wrong(asked.found.words)) return invalidate(asked.given, asked.values, asked.all);
     const Padded &given = asked.given;
-    Block block(memory, asked);
+    Block block(given.shared, asked.working);
+    for (int i = block.lane; asked.nodes && i < C * C; i += kWarp) block.table[i] = 0;
     if (given.shared && given.positions > 1) block.spread = exponentials(given.weights, C * C, block.factors, block.lane, block.warp == 0);
     __syncthreads();
-    Edges edges(block.table, given.shared);
     for (int64 b = blockIdx.x; b < given.sentences; b += gridDim.x) {
         Course x = course_of(asked, block, b);
         double *nodes = x.kept + int64(asked.counts.width / 2 + 1) * given.positions * (2 * kKept * C + 2);
         SCORE *slopes = asked.nodes ? asked.nodes + x.chain.first() * C : nullptr;
-        if (!given.shared) edges.table = asked.edges + b * (given.positions - 1) * C * C;
-        Room room{asked.upstream ? double(asked.upstream[b]) : 1, nodes, slopes, &edges};
-        bool plain = prepare(x, block) && sum_up<Plain>(x, block);
-        if (!plain) sum_up<Careful>(x, block);
+        double *steps = given.shared ? nullptr : asked.edges + b * (given.positions - 1) * C * C;
+        Room room{asked.upstream ? double(asked.upstream[b]) : 1, nodes, slopes, asked.working, steps};
+        bool plain = prepare(x, block) && sum_up<Plain>(x);
+        if (!plain) sum_up<Careful>(x);
         double value = value_of(x, block.lane);
         bool possible = value > forbidden(0.0);
         if (threadIdx.x == 0) asked.values[b] = value;
         if (threadIdx.x == 0 && !possible && asked.found.told) atomicOr(asked.found.words, kNothing);
         if (b + gridDim.x >= given.sentences) tell_host(asked.found);  // the last one of this block
-        if (slopes && possible && plain) derive<Plain>(x, block, room, value);
-        if (slopes && possible && !plain) derive<Careful>(x, block, room, value);
+        if (slopes && possible && plain) derive<Plain>(x, room, value);
+        if (slopes && possible && !plain) derive<Careful>(x, room, value);
         for (int i = (possible ? x.chain.length * C : 0) + threadIdx.x; slopes && i < given.positions * C; i += blockDim.x) slopes[i] = 0;
         __syncthreads();
     }

@@ -9,6 +9,7 @@ constexpr int kScores = 4;     // nan or +inf
 constexpr int kForbidden = 8;  // true tags with a score of -inf
 constexpr int kUnknown = 16;   // a truth whose losses are not in a table yet
 constexpr int kNothing = 32;   // a sentence without an allowed labelling
+constexpr int kLimited = 64;   // scores of -inf: there may be such a sentence
 
 // Indices of the other words.
 constexpr int kTotal = 1;    // the number of positions of all sentences
@@ -95,6 +96,13 @@ __device__ inline double sum_of_block(double value) {
     value = 0;
     for (int warp = 0; warp < blockDim.x / kWarp; warp++) value += sums[warp];
     return value;
+}
+
+// One over the number of positions of all sentences, in each block.
+__device__ double one_per_position(const Padded &given) {
+    double positions = 0;
+    for (int b = threadIdx.x; b < given.sentences; b += blockDim.x) positions += given.lengths[b];
+    return 1 / sum_of_block(positions);
 }
 
 // The results of invalid inputs in a CUDA graph, by one block or by all.
