@@ -275,7 +275,7 @@ function controls() {
   if (P > 2) {
     const choose = (k) => make("select", { onchange: (event) => { state.axes[k] = Number(event.target.value); render(); } },
       ...data.statistics.map((name, p) => make("option", { value: p, textContent: name, selected: state.axes[k] === p })));
-    $("axes").append("across ", choose(0), " up ", choose(1));
+    $("axes").append("horizontal ", choose(0), " vertical ", choose(1));
   }
 }
 function remember() {
