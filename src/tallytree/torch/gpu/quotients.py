@@ -91,7 +91,7 @@ _ONE = np.ones(1)
 
 @dataclass(frozen=True)
 class _Form:
-    """How a loss of positions counts: errors and k of each label (true, label), and a rule by size and length."""
+    """How a loss of positions counts: errors and k by true tag and label, and a rule by size and length."""
 
     errors: Numbers
     counted: NDArray[np.int32]
@@ -260,7 +260,7 @@ def risk(
     found: Findings = NO_FINDINGS,
     total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
-    """Return the expected loss of each sentence, float64; as :func:`~tallytree.torch.gpu.searching.objective`."""
+    """Return the expected loss of each sentence, float64, as ``searching.objective`` does."""
     shape, values = Shape(chains, quotient), chains.empty(chains.shape[0])
     scratch = chains.empty(shape.blocks * (shape.room + shape.tables))
     sums = chains.empty_slopes(blocks=shape.blocks, tables=shape.blocks) if slopes else None

@@ -187,7 +187,7 @@ class Truths:
 
 
 class Counting:
-    """Counts relative to the true tags, by a kernel that also checks the inputs; `and_if`: as for `Seen.read`."""
+    """Counts relative to the true tags, by a kernel that checks the inputs; `and_if`: as for `Seen.read`."""
 
     def __init__(self, rules: Rules, seen: Seen, and_if: int = 0) -> None:
         chains, tags, self._known = seen.chains, seen.tags, rules.known
