@@ -137,6 +137,12 @@ def test_lists_of_solutions_show_their_labels():
     assert heads == ["score", "distance_1", "distance_2", None]
     for more in (tt.diverse_k_best(ODD, 2, distance=1), tt.profile(ODD, [ONES]).top(2)):
         assert len(parsed(more).findall(".//span")) == 6
+    valued = tt.profile(ODD, [ONES]).top(4, lambda score, k: score - k)
+    cells = [[cell.text for cell in row[:-1]] for row in parsed(valued).findall(".//tr")]
+    assert cells == [
+        ["value", "score", "ones"],
+        *([f"{one.value:.6g}", f"{one.score:.6g}", str(one.tally.ones)] for one in valued),
+    ]
     many = tt.k_best(tt.Model.chain(np.zeros((12, 2)), np.eye(2)), 2000)
     assert text(many).endswith("the first 10 of 2,000")
     assert text(tt.k_best(ODD, where=ONES >= 9)) == "an empty list"

@@ -32,6 +32,14 @@ fig, (left, right) = plt.subplots(1, 2)
 tt.plot.profile_curve(tt.profile(model, [wet]), ax=left)
 tt.plot.profile_curve(tt.profile(model, [wet]), where=wet <= 1, ax=right);
 """,
+    "side by side, then a curve": """
+tt.plot.side_by_side(tt.k_best(model, 3))
+tt.plot.profile_curve(tt.profile(model, [wet]));
+""",
+    "a curve, then a tree": """
+tt.plot.profile_curve(tt.profile(model, [wet]))
+tt.plot.tree_picture(tt.parsing.parse_tree('(S (NP (NN fish)) (VP (VB eat)))'));
+""",
     "saved": """
 tt.plot.profile_curve(tt.profile(model, [wet]))
 plt.savefig("curve.png");
@@ -60,10 +68,10 @@ def ink(picture):
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_a_cell_shows_one_picture_with_something_on_it(notebook, name):
+def test_a_cell_shows_its_pictures_with_something_on_them(notebook, name):
     outputs = [output for output in notebook[1][name].outputs if "image/png" in output.get("data", {})]
-    assert len(outputs) == 1
-    assert ink(pixels(base64.b64decode(outputs[0]["data"]["image/png"]))) > 0.01
+    assert len(outputs) == (2 if ", then " in name else 1)
+    assert all(ink(pixels(base64.b64decode(output["data"]["image/png"]))) > 0.01 for output in outputs)
 
 
 def test_pyplot_saves_what_was_drawn(notebook):

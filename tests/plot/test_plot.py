@@ -53,6 +53,22 @@ def test_markers_of_many_tallies_do_not_merge(size):
     assert line.get_markersize() <= max(1.5, np.diff(places).min())
 
 
+def test_curves_that_share_axes_have_their_own_colours_and_labels(week, wet):
+    profile = tt.profile(week, [wet])
+    for objective in (None, lambda score, k: score - k, lambda score, k: score + 3):
+        ax = profile_curve(profile, objective)
+    assert (
+        len({line.get_color() for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())})
+        == 3
+    )
+    ax.figure.canvas.draw()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    places = ax.transData.transform(np.vstack([line.get_xydata() for line in ax.lines]))
+    assert min(box.y0 for box in boxes) > places[:, 1].max()
+
+
 @pytest.mark.parametrize("size", [(6, 3.2), (2.5, 2), (3, 1.2)])
 @pytest.mark.parametrize("k", range(8))
 def test_the_label_of_the_best_stays_inside_and_hides_no_point(week, wet, k, size):

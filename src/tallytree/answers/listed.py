@@ -25,5 +25,7 @@ class Answers(list[Answer]):
     def _repr_html_(self) -> str:
         if not self:
             return "<i>an empty list</i>"
-        shown = [one.shown() for one in self[:_MOST]]
-        return html.listing([(dict(about), drawn) for about, drawn in shown], len(self))
+        shown = [(dict(about), drawn) for about, drawn in (one.shown() for one in self[:_MOST])]
+        if any("value" in about for about, _ in shown):  # it is left out where it is the score
+            shown = [({"value": about["score"], **about}, drawn) for about, drawn in shown]
+        return html.listing(shown, len(self))

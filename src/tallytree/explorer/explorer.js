@@ -30,16 +30,17 @@ function execute(code, names) {
   }
   return stack[0];
 }
-function named(row) { // what formulas can refer to
-  const names = Object.assign(Object.create(null), state.values, { score: data.scores[row] });
+const parameters = () => Object.assign(Object.create(null), state.values);
+function named(row, names) { // what formulas can refer to: the same object for all rows
+  names.score = data.scores[row];
   for (let p = 0; p < P; p++) names[data.statistics[p]] = data.tallies[row][p];
   return names;
 }
 function evaluated() {
-  const values = new Float64Array(rows), allowed = new Uint8Array(rows);
+  const values = new Float64Array(rows), allowed = new Uint8Array(rows), names = parameters();
   let best = -1, broken = -1;
   for (let row = 0; row < rows; row++) {
-    const names = named(row);
+    named(row, names);
     values[row] = data.objective ? Number(execute(data.objective.code, names)) : data.scores[row];
     if (Number.isNaN(values[row])) { values[row] = -Infinity; broken = row; }
     const inside = state.ranges.every(([low, high], p) => low <= data.tallies[row][p] && data.tallies[row][p] <= high);
@@ -53,9 +54,10 @@ function evaluated() {
 // score. This is checked as in Python (answers/objective.py): at lower scores, some of which occur.
 const steps = [0, 0.001, 0.13, 1, 0.06, 2.1, 5.3], above = [0, 0, 1, 2, 0, 4, 5], inside = 3, most_checked = 2000;
 function decrease(best) { // where the objective decreases, in words; empty if it does not
-  const [lowest, highest] = spread(data.scores), range = highest - lowest, stride = Math.ceil(rows / most_checked);
+  const [lowest, highest] = spread(data.scores), range = highest - lowest, stride = Math.ceil(rows / most_checked), names = parameters();
   for (let at = 0; at < rows + stride; at += stride) {
-    const row = at < rows ? at : Math.max(best, 0), names = named(row), own = data.scores[row];
+    const row = at < rows ? at : Math.max(best, 0), own = data.scores[row];
+    named(row, names);
     const points = steps.map((step, i) => {
       const point = own - step * (range || Math.abs(own) || 1);
       return range && 1 <= i && i <= inside ? Math.max(point, lowest) : point;
@@ -275,7 +277,7 @@ function controls() {
   if (P > 2) {
     const choose = (k) => make("select", { onchange: (event) => { state.axes[k] = Number(event.target.value); render(); } },
       ...data.statistics.map((name, p) => make("option", { value: p, textContent: name, selected: state.axes[k] === p })));
-    $("axes").append("across ", choose(0), " up ", choose(1));
+    $("axes").append("horizontal ", choose(0), " vertical ", choose(1));
   }
 }
 function remember() {

@@ -13,7 +13,7 @@ from tallytree.answers.objective import Objective, as_objective, evaluate_object
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, axes, integer_ticks, room
+from tallytree.plot.canvas import ACCENT, INK, LINES, PALE, axes, integer_ticks, room
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STAR, _LETTERS = 14.0, 9.0  # points
+_COLOURS = (INK, *(colour for colour in LINES if colour not in (INK, ACCENT)))  # of several curves
+_CURVE = "tallytree-profile"
 
 
 def profile_curve(
@@ -120,16 +122,19 @@ def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
 
 def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
     tallies = profile.tallies[:, 0]
-    ax.plot(tallies, values, color=PALE, linewidth=1.5, zorder=1)
+    before = sum(line.get_gid() == _CURVE for line in ax.lines)  # curves that share these axes
+    ax.plot(tallies, values, color=PALE, linewidth=1.5, zorder=1, gid=_CURVE)
     size = _marker_size(ax, tallies)
-    for chosen, colour in ((~allowed, PALE), (allowed, INK)):
+    for chosen, colour in ((~allowed, PALE), (allowed, _COLOURS[before % len(_COLOURS)])):
         ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=size, zorder=2)
     for first, last in _runs(tallies[allowed]) if not allowed.all() else ():
         ax.axvspan(first - 0.5, last + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
     if allowed.any():
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
         _star(ax, float(tallies[best]), float(values[best]))
-        _label(ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}")
+        _label(
+            ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}", before
+        )
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(noun)
     integer_ticks(ax.xaxis)
@@ -173,11 +178,12 @@ def _star(ax: Any, x: float, y: float) -> None:
     ax.plot([x], [y], "*", color=ACCENT, markersize=_STAR, markeredgecolor="white", zorder=3)
 
 
-def _label(ax: Any, x: float, y: float, text: str) -> None:
-    """Label a point of a curve in a margin above all points, so that none of them is hidden."""
+def _label(ax: Any, x: float, y: float, text: str, before: int) -> None:
+    """Label a point in a margin above all points, so that none is hidden, and below the labels before it."""
     wide, high = room(ax)
-    share = min((_STAR / 2 + 1.6 * _LETTERS) / high, 0.6)
-    bottom, top = ax.dataLim.intervaly
+    share = min((_STAR / 2 + (1.6 + 1.4 * before) * _LETTERS) / high, 0.6)
+    heights = np.concatenate([line.get_ydata() for line in ax.lines if line.get_gid() == _CURVE])
+    bottom, top = heights.min(), heights.max()
     ax.update_datalim([(x, top + (top - bottom or 1.0) * share / (1 - share))])
     ax.autoscale_view()
     left, right = ax.get_xlim()
@@ -186,5 +192,5 @@ def _label(ax: Any, x: float, y: float, text: str) -> None:
     line = {"arrowstyle": "-", "color": ACCENT, "linewidth": 0.8, "alpha": 0.6, "relpos": (side, 0.0)}
     style: dict[str, Any] = {"ha": {0.0: "left", 0.5: "center", 1.0: "right"}[side], "va": "top"}
     style |= {"color": ACCENT, "fontsize": _LETTERS, "arrowprops": line | {"shrinkA": 0, "shrinkB": 0}}
-    above = {"xytext": (x, 1.0), "textcoords": ax.get_xaxis_transform()}
+    above = {"xytext": (x, 1.0 - 1.4 * before * _LETTERS / high), "textcoords": ax.get_xaxis_transform()}
     ax.annotate(text, (x, y), zorder=2.5, **above, **style)

@@ -104,7 +104,7 @@ def stream(device: int) -> int:
 
 
 def is_idle(device: int, stream: int) -> bool:
-    """Return whether a stream has done all it was asked for; raise an error if it failed."""
+    """Return whether a stream has finished its work; raise an error if it failed."""
     if _current_device() != device:
         with torch.cuda.device(device):
             return is_idle(device, stream)
@@ -125,7 +125,7 @@ def capturing() -> bool:
 
 @contextmanager
 def preparing(device: torch.device) -> Iterator[None]:
-    """Allow what a capture does not, on another stream: memory of the host, copies, loading kernels.
+    """Allow what a capture forbids, on another stream: memory of the host, copies, loading kernels.
 
     Without a capture, nothing changes.
     """

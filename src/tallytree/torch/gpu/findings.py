@@ -1,6 +1,6 @@
 """What kernels find about a batch: a few words that they write to the memory of the host.
 
-A kernel tells its findings as soon as all of its blocks have them, and goes on. The host looks for them
+A kernel reports its findings once all of its blocks have them, and continues. The host reads them
 there, without a call to the driver, and waits only if they are not there yet. Words are reused: those of a
 stream are for its own kernels, which run one after the other.
 """
@@ -63,11 +63,11 @@ class Slot:
         self.quiet, self._telling = Findings(self.words), Findings(self.words, self._host.data_ptr())
 
     def telling(self, fatal: int) -> Findings:
-        """Return where to put findings that are told; in a CUDA graph, those of `fatal` are errors."""
+        """Return where to put findings that are reported; in a CUDA graph, those of `fatal` are errors."""
         return self._telling
 
     def read(self) -> Words:
-        """Wait until a kernel has told its findings, which must have been launched, and free the slot."""
+        """Wait until a kernel, which must have been launched, has reported its findings; free the slot."""
         told = self._told
         for _ in range(_QUICK):
             if told[_TOLD]:
@@ -80,7 +80,7 @@ class Slot:
         return found
 
     def _wait(self) -> None:
-        """Wait while other threads may run; ask the driver from time to time whether something failed."""
+        """Wait while other threads may run; check from time to time whether something failed."""
         rounds = 0
         while not self._told[_TOLD]:
             _rest()

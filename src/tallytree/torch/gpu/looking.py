@@ -76,7 +76,7 @@ class Seen:
 
 
 def look(scores: Scores, *, tell: bool = False) -> Seen:
-    """Check scores, and where sentences end; tell it, or leave that to a later launch."""
+    """Check scores, and where sentences end; report it, or leave that to a later launch."""
     seen = Seen(scores)
     chains, found = seen.chains, seen.telling() if tell else seen.slot.quiet
     chains.launch("looking.cu", "look", _Looking(chains.padded, chains.ends, found), blocks=chains.blocks())

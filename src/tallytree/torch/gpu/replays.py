@@ -1,7 +1,8 @@
 """Findings of launches that are captured in a CUDA graph.
 
-Nobody waits for them: at each replay, kernels check the inputs again. If something is invalid, values become
-nan and derivatives 0, and what was found stays in the memory of the host until :func:`check` asks for it.
+The host does not wait for them: at each replay, kernels check the inputs again. If something is invalid,
+values become nan and derivatives 0, and the findings stay in the memory of the host until :func:`check` asks
+for them.
 """
 
 from __future__ import annotations

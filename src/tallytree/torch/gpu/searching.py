@@ -203,7 +203,7 @@ def objective(
     """Return the expected loss or the softmax margin of each sentence, float64.
 
     `slopes`, `upstream`: as for :func:`~tallytree.torch.gpu.chains.likelihood`. `found`: whether there is
-    a sentence without an allowed labelling, if that is told.
+    a sentence without an allowed labelling, if that is reported.
     """
     values, blocks = run.chains.empty(run.chains.shape[0]), run.blocks
     places: tuple[int | None, ...] = None, None, None
