@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_arrays import FREE, refusal
 
+import tallytree as tt
 from tallytree.model.model import Model
 
 # --- names --------------------------------------------------------------------------------------------------
@@ -65,6 +66,16 @@ def test_names_of_states_that_do_not_fit(cardinalities, states, text):
 )
 def test_names_of_variables_that_do_not_fit(variables, text):
     assert text in refusal(Model, [2, 2], variables=variables)
+
+
+def test_chains_and_trees_have_named_variables():
+    days, unary = ["mon", "tue", "wed"], [[0.0, 1.0], [2.0, 0.0], [0.0, 0.5]]
+    chain = Model.chain(unary, [[1, 0], [0, 1]], variables=days, states=["dry", "wet"])
+    tree = Model.tree([-1, 0, 0], unary, [[1, 0], [0, 1]], variables=days)
+    assert chain.variables == tree.variables == tuple(days)
+    assert tt.solve(chain, fixed={"tue": "wet"}).labels.tolist() == ["wet"] * 3
+    assert tt.solve(tree, fixed={"wed": 0}).assignment.tolist() == [0, 0, 0]
+    assert "variables has 1 names" in refusal(Model.chain, unary, [[0, 0], [0, 0]], variables=["mon"])
 
 
 def test_variable_indices():

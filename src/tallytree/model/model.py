@@ -108,10 +108,8 @@ class Model(Space):
         variables, states : optional
             Names, as for :class:`Model`.
         """
-        (sizes, n), parts = (
-            checked_cardinalities(cardinalities),
-            tuple(block for block in blocks if len(block)),
-        )
+        sizes, n = checked_cardinalities(cardinalities)
+        parts = tuple(block for block in blocks if len(block))
         check_blocks(parts, np.float64, sizes, noun="factor")
         places = (len(sizes),) if shape is None else shape
         if prod(places) != len(sizes):
@@ -122,7 +120,14 @@ class Model(Space):
         return _made(sizes, parts, places, states, variables, n)
 
     @classmethod
-    def chain(cls, unary: ArrayLike, pairwise: ArrayLike, *, states: Sequence[str] | None = None) -> Model:
+    def chain(
+        cls,
+        unary: ArrayLike,
+        pairwise: ArrayLike,
+        *,
+        variables: Sequence[str] | None = None,
+        states: Sequence[str] | None = None,
+    ) -> Model:
         """Make a chain of M variables with N states each.
 
         Parameters
@@ -132,8 +137,8 @@ class Model(Space):
         pairwise : array-like of shape (N, N) or (M - 1, N, N)
             ``pairwise[i, a, b]`` is the score of ``a`` at variable ``i`` followed by ``b`` at ``i + 1``; a
             single table is used for all pairs.
-        states : sequence of str, optional
-            The names of the N states.
+        variables, states : sequence of str, optional
+            The names of the M variables and of the N states.
 
         Examples
         --------
@@ -142,11 +147,17 @@ class Model(Space):
         >>> model.score(["B", "O", "B"])
         6.0
         """
-        return _shaped(shapes.chain(unary, pairwise), states)
+        return _shaped(shapes.chain(unary, pairwise), states, variables)
 
     @classmethod
     def tree(
-        cls, parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike, *, states: Sequence[str] | None = None
+        cls,
+        parents: ArrayLike,
+        unary: ArrayLike,
+        pairwise: ArrayLike,
+        *,
+        variables: Sequence[str] | None = None,
+        states: Sequence[str] | None = None,
     ) -> Model:
         """Make a tree, or a forest, of M variables with N states each.
 
@@ -159,8 +170,8 @@ class Model(Space):
         pairwise : array-like of shape (N, N) or (M, N, N)
             ``pairwise[i, a, b]`` is the score of state ``a`` at the parent of ``i`` and ``b`` at ``i``
             itself; the entries of roots are ignored. A single table is used for all edges.
-        states : sequence of str, optional
-            The names of the N states.
+        variables, states : sequence of str, optional
+            The names of the M variables and of the N states.
 
         Examples
         --------
@@ -169,7 +180,7 @@ class Model(Space):
         >>> star.score([1, 1, 0])
         6.0
         """
-        return _shaped(shapes.tree(parents, unary, pairwise), states)
+        return _shaped(shapes.tree(parents, unary, pairwise), states, variables)
 
     @classmethod
     def grid(
@@ -331,6 +342,8 @@ def _restored(
     return _made(cardinalities, blocks, shape, states, variables, n if alike is None else alike)
 
 
-def _shaped(shaped: shapes.Shaped, states: Sequence[str] | None) -> Model:
+def _shaped(
+    shaped: shapes.Shaped, states: Sequence[str] | None, variables: Sequence[str] | None = None
+) -> Model:
     cardinalities, _ = uniform(prod(shaped.shape), shaped.n)
-    return _made(cardinalities, shaped.blocks, shaped.shape, states, None, shaped.n)
+    return _made(cardinalities, shaped.blocks, shaped.shape, states, variables, shaped.n)
