@@ -64,32 +64,63 @@ auto pass_price(const PySkeleton &skeleton) {
                           LocalTables::bytes(program) + GraphMessages::bytes(program, 1));
 }
 
-// The lists of a thread's last chain wait for its next one, unless they are large.
-class ChainPlace {
+// The lists of a thread's last chain, or graph, wait for its next one, unless they are large.
+template <class Lists>
+class Place {
   public:
-    ChainPlace() {
-        messages_ = std::move(waiting_);
-        if (!messages_ || &messages_->kernels() != &chosen_kernels->chains)
-            messages_ = std::make_unique<ChainMessages>(chosen_kernels->chains);
+    Place() {
+        lists_ = std::move(waiting_);
+        if (!lists_ || &lists_->kernels() != &chosen_kernels->chains)
+            lists_ = std::make_unique<Lists>(chosen_kernels->chains);
     }
-    ~ChainPlace() {
+    ~Place() {
         constexpr double kMost = 16 << 20;
-        if (messages_->rest() <= kMost) waiting_ = std::move(messages_);
+        if (std::uncaught_exceptions() == 0 && lists_->rest() <= kMost) waiting_ = std::move(lists_);
     }
-    ChainPlace(const ChainPlace &) = delete;
-    ChainPlace &operator=(const ChainPlace &) = delete;
-    ChainMessages &operator*() const { return *messages_; }
+    Place(const Place &) = delete;
+    Place &operator=(const Place &) = delete;
+    Lists &operator*() const { return *lists_; }
+    Lists *operator->() const { return lists_.get(); }
 
   private:
-    std::unique_ptr<ChainMessages> messages_;
-    static thread_local std::unique_ptr<ChainMessages> waiting_;
+    std::unique_ptr<Lists> lists_;
+    static inline thread_local std::unique_ptr<Lists> waiting_;
 };
-thread_local std::unique_ptr<ChainMessages> ChainPlace::waiting_;
+
+// What a program alone decides is found out once, for as long as its questions come one after the other.
+class GraphLists {
+  public:
+    explicit GraphLists(const ChainKernels &kernels) : kernels_(kernels), tables_(kernels), messages_(kernels, 1) {}
+    const ChainKernels &kernels() const { return kernels_; }
+    double rest() { return tables_.kept() + messages_.rest(); }
+    const LocalTables &load(const std::shared_ptr<const Skeleton> &program,
+                            std::span<const TableBlock<double>> scores,
+                            std::span<const TableBlock<std::int64_t>> counts) {
+        if (program_.lock() != program) {  // another one may stand where the last one was
+            tables_.forget_program();
+            messages_.forget_program();
+        }
+        program_ = program;
+        tables_.load(*program, scores, counts);
+        return tables_;
+    }
+    GraphMessages &messages() {
+        messages_.begin(tables_);
+        return messages_;
+    }
+
+  private:
+    const ChainKernels &kernels_;
+    LocalTables tables_;
+    GraphMessages messages_;
+    std::weak_ptr<const Skeleton> program_;
+};
 
 struct AskedOfModel : Asked {
-    const Skeleton &program;
+    std::shared_ptr<const Skeleton> skeleton;
     std::vector<TableBlock<double>> scores;
     std::vector<TableBlock<std::int64_t>> counts;
+    const Skeleton &program = *skeleton;
 };
 
 // A chain whose tables can be read where they lie.
@@ -98,11 +129,11 @@ std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_l
     if (!chain) return {};
     const double most_kinds = ChainMessages::most_kinds(*chain, memory_limit);
     if (most_kinds < 1) return {};
-    const ChainPlace place;
-    const auto facts = (*place).rows().load(*chain, chosen_kernels->chains, most_kinds);
+    const Place<ChainMessages> place;
+    const auto facts = place->rows().load(*chain, chosen_kernels->chains, most_kinds);
     if (!facts) return {};
-    (*place).begin();
-    const double used = ChainMessages::bytes(*chain, static_cast<double>((*place).rows().kinds()));
+    place->begin();
+    const double used = ChainMessages::bytes(*chain, static_cast<double>(place->rows().kinds()));
     const LocalTables tables(asked.program, asked.scores, asked.counts, *facts);
     return asked.over(*place, tables, memory_limit - used);
 }
@@ -110,26 +141,27 @@ std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_l
 // Any program.
 std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_limit) {
     if (memory_limit < 0) return {};
-    const LocalTables tables(asked.program, asked.scores, asked.counts, chosen_kernels->chains);
+    const Place<GraphLists> graph;
+    const LocalTables &tables = graph->load(asked.skeleton, asked.scores, asked.counts);
     if (!tables.fits() || !(asked.report || tables.keyed())) return {};
     const auto chain = tables.keyed() ? ChainTables::of(tables) : std::nullopt;
     const double needed = chain ? ChainMessages::bytes(tables, *chain) : 0;
     if (chain && needed <= memory_limit) {
-        const ChainPlace place;
-        (*place).rows().load(tables, *chain);
-        (*place).begin();
+        const Place<ChainMessages> place;
+        place->rows().load(tables, *chain);
+        place->begin();
         return asked.over(*place, tables, memory_limit - needed);
     }
     const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
-    GraphMessages messages(chosen_kernels->chains, 1);
-    messages.begin(tables);
-    return asked.over(messages, tables, memory_limit - used);
+    return asked.over(graph->messages(), tables, memory_limit - used);
 }
 
 std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {
     if (auto found = search_plain(asked, memory_limit - static_cast<double>(asked.program.bytes))) return found;
-    return search_steps(asked, memory_limit - LocalTables::bytes(asked.program, asked.counts));
+    double used = LocalTables::most_bytes(asked.program);
+    if (used > 0.5 * memory_limit) used = LocalTables::bytes(asked.program, asked.counts);  // takes longer
+    return search_steps(asked, memory_limit - used);
 }
 
 template <class T>
@@ -156,7 +188,7 @@ std::optional<PyOutcome> search(const PySkeleton &skeleton, const std::vector<Ta
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
     const AskedOfModel all{{need, std::move(labellings), std::move(first), {.work = most_work}, {}},
-                           program,
+                           skeleton.skeleton,
                            std::move(score_tables),
                            std::move(count_tables)};
     return search_model(all, memory_limit);
@@ -186,7 +218,7 @@ std::optional<PyOutcome> relax(const PySkeleton &skeleton, const std::vector<Tab
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
     const Stops stops{.passes = static_cast<std::size_t>(most_passes), .gap = gap, .bands = bands};
-    const AskedOfModel all{{need, {}, {}, stops, report}, program, std::move(score_tables), std::move(count_tables)};
+    const AskedOfModel all{{need, {}, {}, stops, report}, skeleton.skeleton, std::move(score_tables), std::move(count_tables)};
     return search_model(all, memory_limit);
 }
 

@@ -5,26 +5,6 @@
 
 namespace tallytree::bounds {
 
-namespace {
-
-// The best of two choices for each state of a row, or of these and what is there already.
-void best_of_two(double *__restrict out, const double *__restrict x, const double *__restrict x2, Index count, double g,
-                 double f, double g2, double f2, bool first) {
-    if (first)
-        for (Index i = 0; i < count; i++) {
-            const double y = (x[i] + g) + f, y2 = (x2[i] + g2) + f2;
-            out[i] = y >= y2 ? y : y2;
-        }
-    else
-        for (Index i = 0; i < count; i++) {
-            const double y = (x[i] + g) + f, y2 = (x2[i] + g2) + f2;
-            const double best = y >= y2 ? y : y2;
-            out[i] = out[i] >= best ? out[i] : best;
-        }
-}
-
-}  // namespace
-
 // Whether the innermost loop runs along the states of the inputs, and over enough of them; local tables stand still.
 bool GraphMessages::is_long(std::span<const Loop> loops) {
     constexpr Index kLong = 8;
@@ -50,8 +30,8 @@ void GraphMessages::eliminate_rows(Index t) {
                 const double *x = a + at.a + v * gone.a;
                 const double *g = priced(t) + at.shift + v * gone.shift + more;
                 const double *f = local.scores + at.score + v * gone.score + fresh * step.fresh_score;
-                best_of_two(out, x, x + next * gone.a, count, *g, *f, g[next * gone.shift], f[next * gone.score],
-                            v == 0);
+                kernels_.choose({count, x, x + next * gone.a, *g, *f, g[next * gone.shift], f[next * gone.score],
+                                 v == 0, out});
             }
         if (!local.late) continue;
         for (double *y = out - step.kept_states; y < out; y++) *y += local.late[fresh];
@@ -62,17 +42,68 @@ void GraphMessages::join_rows(Index t) {
     const Step &step = skeleton_->steps[t];
     const auto loops = tables_->kept(t);
     const Loop inner = loops.back();
-    double *__restrict out = values_ + begin_[t];
+    double *out = values_ + begin_[t];
     Odometer at(loops.first(loops.size() - 1));
     for (Index k = 0; k < step.kept_states; k += inner.count, out += inner.count, at.next()) {
-        const double *__restrict a = values_ + begin_[step.a] + at.a;
-        const double *__restrict b = values_ + begin_[step.b] + at.b;
-        if (inner.a == 1 && inner.b == 1)
-            for (Index i = 0; i < inner.count; i++) out[i] = a[i] + b[i];
-        else if (inner.a == 1)
-            for (Index i = 0; i < inner.count; i++) out[i] = a[i] + *b;
-        else
-            for (Index i = 0; i < inner.count; i++) out[i] = *a + b[i];
+        const double *a = values_ + begin_[step.a] + at.a, *b = values_ + begin_[step.b] + at.b;
+        if (inner.a == 1) kernels_.add(a, b, inner.b == 0, inner.count, out);
+        else kernels_.add(b, a, true, inner.count, out);
+    }
+}
+
+// Whether an elimination runs along rows of a join that are long enough to be added up two at a time, when they are
+// needed: most of the time of a pass over large tables is spent waiting for memory.
+bool GraphMessages::joins_rows(Index t) const {
+    constexpr Index kEnough = 128;
+    const Step &step = skeleton_->steps[t];
+    if (step.verb != Verb::Eliminate || skeleton_->steps[step.a].verb != Verb::Join) return false;
+    const auto loops = tables_->kept(t), joined = tables_->kept(step.a);
+    return step.kept_states > 1 && is_long(loops) && is_long(joined) &&
+           std::min(loops.back().count, joined.back().count) >= kEnough;
+}
+
+// Some states of a join.
+void GraphMessages::join_row(Index t, Index state, Index count, double *out) {
+    const Step &step = skeleton_->steps[t];
+    const Loop inner = tables_->kept(t).back();
+    while (count > 0) {
+        const Operands at = operands(t, state);
+        const Index some = std::min(count, inner.count - state % inner.count);
+        const double *a = values_ + begin_[step.a] + at.a, *b = values_ + begin_[step.b] + at.b;
+        if (inner.a == 1) kernels_.add(a, b, inner.b == 0, some, out);
+        else kernels_.add(b, a, true, some, out);
+        state += some;
+        out += some;
+        count -= some;
+    }
+}
+
+// As `eliminate_rows`, from the inputs of the join.
+void GraphMessages::eliminate_joined_rows(Index t) {
+    constexpr Index kMost = 512;  // states at a time
+    const Step &step = skeleton_->steps[t];
+    const LocalStep &local = (*tables_)[t];
+    const Loop gone = step.gone;
+    const auto loops = tables_->kept(t);
+    const Index count = loops.back().count;
+    rows_.resize(2 * kMost);
+    double *rows[] = {rows_.data(), rows_.data() + kMost};
+    for (Index fresh = 0; fresh < step.fresh; fresh++) {
+        const Index more = step.shift_has_fresh ? fresh : 0;
+        double *out = values_ + begin_[t] + fresh * step.kept_states;
+        Odometer at(loops.first(loops.size() - 1));
+        for (Index k = 0; k < step.kept_states; k += count, out += count, at.next())
+            for (Index from = 0; from < count; from += kMost)
+                for (Index v = 0; v < gone.count; v += 2) {
+                    const Index some = std::min(kMost, count - from), next = v + 1 < gone.count ? 1 : 0;
+                    for (Index i = 0; i <= next; i++) join_row(step.a, at.a + (v + i) * gone.a + from, some, rows[i]);
+                    const double *g = priced(t) + at.shift + v * gone.shift + more;
+                    const double *f = local.scores + at.score + v * gone.score + fresh * step.fresh_score;
+                    kernels_.choose({some, rows[0], rows[next], *g, *f, g[next * gone.shift], f[next * gone.score],
+                                     v == 0, out + from});
+                }
+        if (!local.late) continue;
+        for (double *y = out - step.kept_states; y < out; y++) *y += local.late[fresh];
     }
 }
 

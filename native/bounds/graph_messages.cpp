@@ -6,14 +6,8 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
 constexpr double kPassPrice = 2.5;  // operations of a whole table that take as long as one of a pass,
 constexpr double kStepPrice = 200;  // and as long as a step of it, besides
-
-// Whether a join adds up tables of the same states in the same order, as in trees.
-bool is_aligned(std::span<const Loop> loops) {
-    return loops.empty() || (loops.size() == 1 && loops[0].a == 1 && loops[0].b == 1);
-}
 
 }  // namespace
 
@@ -21,11 +15,10 @@ void GraphMessages::begin(const LocalTables &tables) {
     const bool same = skeleton_ == &tables.skeleton();  // as that of the last model, which is still there
     tables_ = &tables;
     skeleton_ = &tables.skeleton();
-    if (!same) begin_program();
-    for (Kept &kept : kept_) kept.there = false;
+    if (same) forget_band();
+    else begin_program();
+    begin_messages();
     held_ = {};
-    where_.assign(static_cast<std::size_t>(begin_.back()));
-    live_count_.assign(skeleton_->steps.size(), 0);
     counts_.clear();
     shared_.assign(tables.shared(), -1);
     Index places = 1;  // those that count nothing share places, which stay 0
@@ -43,6 +36,15 @@ void GraphMessages::begin(const LocalTables &tables) {
         priced_begin_[t] = place;
     }
     priced_.assign(places, 0);
+    for (Move &move : moves_) {
+        const LocalStep &local = tables[move.t];
+        if (skeleton_->steps[move.t].verb == Verb::Eliminate) move.b = priced_begin_[move.t];
+        move.scores = local.scores;
+        move.late = local.late;
+        move.counts = local.counts;
+        move.apart = local.apart;
+    }
+    weigh_slips();
 }
 
 // What depends on the program alone.
@@ -52,28 +54,53 @@ void GraphMessages::begin_program() {
     begin_.assign(size + 1, 0);
     for (std::size_t t = 0; t < size; t++) begin_[t + 1] = begin_[t] + static_cast<Index>(skeleton_->states[t]);
     for (Kept &kept : kept_) {
-        kept.values = Arena(begin_.back() * static_cast<Index>(sizeof(double)), std::move(kept.values));
+        kept.size = 0;
         kept.from.assign(static_cast<std::size_t>(begin_.back()));
-        for (std::size_t t = 0; t < size; t++)  // tables that know nothing are written here alone
-            if (skeleton_->steps[t].verb == Verb::Unit)
-                std::fill_n(static_cast<double *>(kept.values.data()) + begin_[t], begin_[t + 1] - begin_[t], 0.0);
     }
+    where_.assign(static_cast<std::size_t>(begin_.back()));
+    live_count_.assign(size, 0);
+    reached_.clear();
     current_ = 0;
-    for (auto *list : {&best_state_, &best_place_, &live_begin_, &priced_begin_}) list->assign(size, 0);
-    largest_.assign(size, 0);
-    depth_.assign(size, 0);
+    for (auto *list : {&best_state_, &live_begin_, &priced_begin_}) list->assign(size, 0);
+    best_cells_.assign(size, {0, 1});
     labelling_.assign(skeleton_->cardinalities.size(), 0);
     Index choices = 0;
     for (const Step &step : skeleton_->steps) choices = std::max(choices, step.gone.count);
     weighed_.assign(choices, 0);
+    list_moves();
+    order_moves();
+}
+
+// Room for messages. Tables that know nothing are written here alone.
+void GraphMessages::begin_messages() {
+    const Index size = begin_.back();
+    for (Kept &kept : kept_) {
+        kept.there = false;
+        if (kept.size == size) continue;
+        kept.size = size;
+        kept.values = Arena(size * static_cast<Index>(sizeof(double)), std::move(kept.values));
+        for (std::size_t t = 0; t < skeleton_->steps.size(); t++)
+            if (skeleton_->steps[t].verb == Verb::Unit)
+                std::fill_n(static_cast<double *>(kept.values.data()) + begin_[t], begin_[t + 1] - begin_[t], 0.0);
+    }
+}
+
+double GraphMessages::rest() {
+    constexpr std::size_t kLarge = 4 << 20;
+    for (Kept &kept : kept_)
+        if (kept.values.bytes() > kLarge) {
+            kept.values = {};
+            kept.size = 0;
+        }
+    return kept();
 }
 
 double GraphMessages::bytes(const Skeleton &skeleton, double passes) {
     double states = 0, counts = 0;
     for (const double n : skeleton.states) states += n;
     for (const Step &step : skeleton.steps) counts += static_cast<double>(step.shift_size);
-    constexpr double kStep = 7 * sizeof(Index) + sizeof(Counts);  // places of lists, and the best of it
-    return states * (passes * (sizeof(double) + sizeof(std::int32_t)) + sizeof(std::int32_t)) +
+    constexpr double kStep = 8 * sizeof(Index) + sizeof(Counts) + sizeof(Move);  // places of lists, and the best of it
+    return states * (passes * (sizeof(double) + sizeof(std::uint8_t)) + sizeof(std::int32_t)) +
            counts * sizeof(double) + kStep * static_cast<double>(skeleton.steps.size());
 }
 
@@ -82,7 +109,7 @@ double GraphMessages::kept() const {
     for (const Kept &kept : kept_) messages += static_cast<double>(kept.values.bytes()) + kept.from.bytes();
     return messages + merger_.bytes() +
            static_cast<double>(cells_.capacity() * sizeof(Reached) + ways_.capacity() * sizeof(Way) +
-                               live_.capacity() * sizeof(Live)) +
+                               live_.capacity() * sizeof(Live) + moves_.capacity() * sizeof(Move)) +
            where_.bytes();
 }
 
@@ -91,31 +118,6 @@ Measures GraphMessages::measures() const {
     found.sums = tables_->operations();
     found.pass = kPassPrice * tables_->operations() + kStepPrice * static_cast<double>(skeleton_->steps.size());
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
-    return found;
-}
-
-// ---- a plain pass --------------------------------------------------------------------------------------------------
-
-Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
-    current_ = (current_ + 1) % kept_.size();
-    if (kept_.size() > 1 && kept_[current_].there && kept_[current_].prices == held_)
-        current_ = (current_ + 1) % kept_.size();
-    use(prices);
-    taken_ = {};
-    slips_ = 0;
-    for (std::size_t t = 0; t < skeleton_->steps.size(); t++) {
-        const auto verb = skeleton_->steps[t].verb;
-        meter.spend(skeleton_->states[t] * static_cast<double>(skeleton_->steps[t].gone.count));
-        if (verb == Verb::Eliminate) eliminate(static_cast<Index>(t));
-        if (verb == Verb::Join) join(static_cast<Index>(t));
-        if (depth_[t] > kDeep) normalise(static_cast<Index>(t));
-    }
-    taken_.add(values_[begin_.back() - 1]);
-    taken_.add(tables_->constant());
-    taken_.add(paid(prices, tables_->constant_counts()));
-    Pass found{prices, taken_.total(), Tally(tables_->statistics())};
-    if (found.most != kNegativeInfinity) found.tally = find_best();
-    found.tolerance = kUnit * (slips_ + 16 * (std::abs(found.most) + tables_->range().reach(prices)));
     return found;
 }
 
@@ -152,123 +154,6 @@ void GraphMessages::price_counts() {
     }
 }
 
-// out[fresh, kept] = late[fresh] + max over v of (a[kept, v] + λ·g) + f, in this order of additions everywhere.
-void GraphMessages::eliminate(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const LocalStep &local = (*tables_)[t];
-    double largest = largest_[step.a] + local.largest;
-    for (Index p = 0; p < tables_->statistics(); p++) largest += std::abs(prices_[p]) * tables_->reach(t, p);
-    largest_[t] = largest;
-    slips_ += local.roundings * largest;
-    depth_[t] = depth_[step.a] + 1;
-    if (notes(step)) return eliminate_noting(t);
-    if (step.kept_states == 1) return eliminate_fresh(t);
-
-    const auto loops = tables_->kept(t);
-    if (is_long(loops)) return eliminate_rows(t);
-    if (is_choppy(loops, step.kept_states)) return eliminate_listed(t);
-    const Loop inner = loops.empty() ? Loop{1, 0, 0, 0, 0} : loops.back();
-    const double *a = values_ + begin_[step.a];
-    for (Index fresh = 0; fresh < step.fresh; fresh++) {
-        const Index more = step.shift_has_fresh ? fresh : 0;
-        const double add = local.late ? local.late[fresh] : 0;
-        double *out = values_ + begin_[t] + fresh * step.kept_states;
-        Odometer at(loops.empty() ? loops : loops.first(loops.size() - 1));
-        for (Index k = 0; k < step.kept_states; k += inner.count, out += inner.count, at.next())
-            for (Index v = 0; v < step.gone.count; v++) {
-                const double *x = a + at.a + v * step.gone.a;
-                const double *g = priced(t) + at.shift + v * step.gone.shift + more;
-                const double *f = local.scores + at.score + v * step.gone.score + fresh * step.fresh_score;
-                for (Index i = 0; i < inner.count; i++) {
-                    const double y = (x[i * inner.a] + g[i * inner.shift]) + f[i * inner.score];
-                    out[i] = v > 0 && out[i] >= y ? out[i] : y;
-                }
-            }
-        if (local.late)
-            for (double *x = out - step.kept_states; x < out; x++) *x += add;
-    }
-}
-
-// The same where nothing is kept, as in chains and trees; which choice is the best is noted on the way.
-void GraphMessages::eliminate_noting(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const LocalStep &local = (*tables_)[t];
-    const Loop gone = step.gone;
-    const double *a = values_ + begin_[step.a];
-    double *out = values_ + begin_[t], *x = weighed_.data();
-    std::int32_t *from = from_ + begin_[t];
-    for (Index fresh = 0; fresh < step.fresh; fresh++) {
-        if (fresh == 0 || step.shift_has_fresh) {
-            const double *g = priced(t) + fresh;
-            for (Index v = 0; v < gone.count; v++) x[v] = a[v * gone.a] + g[v * gone.shift];
-        }
-        const double *f = local.scores + fresh * step.fresh_score;
-        double best = kNegativeInfinity;
-        Index chosen = 0;
-        for (Index v = 0; v < gone.count; v++) {
-            const double y = x[v] + f[v * gone.score];
-            chosen = y > best ? v : chosen;
-            best = y > best ? y : best;
-        }
-        out[fresh] = local.late ? best + local.late[fresh] : best;
-        from[fresh] = static_cast<std::int32_t>(chosen);
-    }
-}
-
-// The same by a kernel, which notes nothing.
-void GraphMessages::eliminate_fresh(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const LocalStep &local = (*tables_)[t];
-    const Loop gone = step.gone;
-    const double *a = values_ + begin_[step.a];
-    double *out = values_ + begin_[t], *x = weighed_.data();
-    const bool rows = gone.score == 1;
-    const Index each = step.shift_has_fresh ? 1 : step.fresh;  // how many fresh states have the same counts
-    for (Index fresh = 0; fresh < step.fresh; fresh += each) {
-        const double *g = priced(t) + fresh, *f = local.scores + fresh * step.fresh_score;
-        for (Index v = 0; v < gone.count; v++) x[v] = a[v * gone.a] + g[v * gone.shift];
-        const StepTable table{gone.count, each, rows ? step.fresh_score : gone.score, x, f, out + fresh};
-        (rows ? kernels_.along : kernels_.down)(table);
-    }
-    if (!local.late) return;
-    for (Index fresh = 0; fresh < step.fresh; fresh++) out[fresh] += local.late[fresh];
-}
-
-void GraphMessages::join(Index t) {
-    const Step &step = skeleton_->steps[t];
-    const double *a = values_ + begin_[step.a], *b = values_ + begin_[step.b];
-    double *out = values_ + begin_[t];
-    const auto loops = tables_->kept(t);
-    if (is_aligned(loops)) {
-        for (Index k = 0; k < step.kept_states; k++) out[k] = a[k] + b[k];
-    } else if (is_long(loops)) {
-        join_rows(t);
-    } else if (is_choppy(loops, step.kept_states)) {
-        join_listed(t);
-    } else {
-        Odometer at(loops);
-        for (Index k = 0; k < step.kept_states; k++, at.next()) out[k] = a[at.a] + b[at.b];
-    }
-    largest_[t] = largest_[step.a] + largest_[step.b];
-    slips_ += 2 * largest_[t];
-    depth_[t] = depth_[step.a] + depth_[step.b];
-}
-
-void GraphMessages::normalise(Index t) {
-    double *from = values_ + begin_[t], *to = values_ + begin_[t + 1];
-    double most = kNegativeInfinity, least = kInfinity;
-    for (double *x = from; x < to; x++) {
-        most = std::max(most, *x);
-        if (*x != kNegativeInfinity) least = std::min(least, *x);
-    }
-    depth_[t] = 0;
-    if (most == kNegativeInfinity) return;
-    for (double *x = from; x < to; x++) *x -= most;
-    taken_.add(most);
-    slips_ += 2 * largest_[t];
-    largest_[t] = most - least;
-}
-
 GraphMessages::Operands GraphMessages::operands(Index t, Index state) const {
     const Step &step = skeleton_->steps[t];
     const bool all_fresh = step.kept_states == 1, all_kept = step.fresh == 1;  // divisions take long
@@ -288,14 +173,28 @@ GraphMessages::Operands GraphMessages::operands(Index t, Index state) const {
     return at;
 }
 
-double GraphMessages::weigh(Index t, const Operands &at) {
-    const Step &step = skeleton_->steps[t];
-    const Loop &gone = step.gone;
-    const double *a = values_ + begin_[step.a] + at.a, *g = priced(t) + at.shift;
-    const double *f = (*tables_)[t].scores + at.score;
+// Of the best state, in a step of the list.
+GraphMessages::Operands GraphMessages::best_operands(const Move &move) const {
+    const Index state = best_state_[move.t];
+    if (move.manner == Manner::Add) return {state, state};
+    if (move.manner != Manner::Few) return operands(move.t, state);
+    return {0, 0, state * move.fresh_score, move.own_counts ? state : 0};
+}
+
+// Of a join that is done later.
+double GraphMessages::joined_message(Index table, Index state) const {
+    const Step &step = skeleton_->steps[table];
+    const Operands at = operands(table, state);
+    return values_[begin_[step.a] + at.a] + values_[begin_[step.b] + at.b];
+}
+
+double GraphMessages::weigh(const Move &move, const Operands &at) {
+    const bool joins = move.manner == Manner::JoinedRows;
+    const double *a = values_ + move.a + at.a, *g = priced_.data() + move.b + at.shift, *f = move.scores + at.score;
     double best = kNegativeInfinity;
-    for (Index v = 0; v < gone.count; v++) {
-        weighed_[v] = (a[v * gone.a] + g[v * gone.shift]) + f[v * gone.score];
+    for (Index v = 0; v < move.choices; v++) {
+        const double x = joins ? joined_message(move.from, at.a + v * move.input) : a[v * move.input];
+        weighed_[v] = (x + g[v * move.shift]) + f[v * move.score];
         best = std::max(best, weighed_[v]);
     }
     return best;
@@ -306,38 +205,6 @@ Index GraphMessages::key_of(Index t, Index place) const {
     if (!counts) return 0;
     const Index apart = (*tables_)[t].apart;
     return packing_.pack([&](Index p) { return counts[p * apart + place]; });
-}
-
-// From the last table down, always the first of the best states.
-Tally GraphMessages::find_best() {
-    Tally tally = tables_->constant_counts();
-    for (auto t = static_cast<Index>(skeleton_->steps.size()); t-- > 0;) {
-        const Step &step = skeleton_->steps[t];
-        const Index state = best_state_[t];
-        if (step.verb == Verb::Unit) continue;
-        if (step.verb == Verb::Join) {
-            const bool aligned = is_aligned(tables_->kept(t));
-            const Operands at = aligned ? Operands{state, state} : operands(t, state);
-            best_state_[step.a] = at.a;
-            best_state_[step.b] = at.b;
-            continue;
-        }
-        const bool noted = notes(step);
-        const Operands at = noted ? Operands{0, 0, 0, step.shift_has_fresh ? state : 0} : operands(t, state);
-        const Index v = noted ? from_[begin_[t] + state] : first_best(t, at);
-        labelling_[step.variable] = v;
-        best_state_[step.a] = at.a + v * step.gone.a;
-        const std::int32_t *counts = (*tables_)[t].counts;
-        best_place_[t] = at.shift + v * step.gone.shift;
-        for (Index p = 0; counts && p < tables_->statistics(); p++)
-            tally[p] += counts[p * (*tables_)[t].apart + best_place_[t]];
-    }
-    return tally;
-}
-
-Index GraphMessages::first_best(Index t, const Operands &at) {
-    const double best = weigh(t, at);
-    return std::find(weighed_.begin(), weighed_.begin() + skeleton_->steps[t].gone.count, best) - weighed_.begin();
 }
 
 double GraphMessages::best(std::int64_t *labelling) const {

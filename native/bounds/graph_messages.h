@@ -1,6 +1,9 @@
 // Passes and bands over the program of any graph.
 #pragma once
 
+#include <ranges>
+#include <utility>
+
 #include "bounds/local_tables.h"
 #include "bounds/messages.h"
 #include "kernels/chain_pass.h"
@@ -15,6 +18,8 @@ class GraphMessages : public TiedMessages {
     GraphMessages(const GraphMessages &) = delete;
     // The tables are there until the next ones; the memory is used again.
     void begin(const LocalTables &tables);
+    // The next program may stand where the last one was.
+    void forget_program() { skeleton_ = nullptr; }
 
     Measures measures() const override;
     Pass pass(const Prices &prices, Meter &meter) override;
@@ -29,6 +34,8 @@ class GraphMessages : public TiedMessages {
     bool tied(Index number) const override { return cells_[root_ + number].tied; }
     // The memory that waits for the next model, or band.
     double kept() const;
+    // Releases messages that are large; returns the bytes kept for the next model.
+    double rest();
 
     // Stored for each state of each table.
     static double bytes(const Skeleton &skeleton, double passes);
@@ -52,8 +59,34 @@ class GraphMessages : public TiedMessages {
         Index state;
         double context;  // the least regret outside
         Index ways_begin = 0, ways_end = 0;
-        Index cells_begin = 0, cells_end = 0;
-        std::int32_t input_b = -1;  // of a join
+        Range cells{};
+        std::int32_t input = 0, input_b = 0;  // of a join
+    };
+    // How a pass does a step.
+    enum class Manner : std::uint8_t {
+        Few,
+        Fresh,
+        Rows,
+        JoinedRows,
+        Listed,
+        Loops,
+        Add,
+        AddRows,
+        AddListed,
+        AddLoops,
+        AddLater  // row by row, in the step that takes the table; so it is never there as a whole
+    };
+    // A step of a pass, with all that the small ones read in one place. Strides are those of the eliminated variable.
+    struct Move {
+        Index a, b, out;  // where the tables begin in messages; of an elimination, b: its counts at the prices
+        const double *scores = nullptr, *late = nullptr;
+        const std::int32_t *counts = nullptr;
+        std::int32_t t, from, other;  // the step, and its inputs
+        std::int32_t variable, choices, states, apart = 0;
+        std::int32_t input, score, fresh_score, shift;
+        Manner manner;
+        bool own_counts;  // each fresh state has its own
+        bool deep;        // the message is brought back to about 0
     };
     // The same as `Operands`, relative to the first of a block of states.
     struct Place {
@@ -65,35 +98,55 @@ class GraphMessages : public TiedMessages {
     };
 
     void begin_program();
+    void begin_messages();
+    void list_moves();
+    void order_moves();
+    Move move_of(Index t) const;
+    Manner manner_of(Index t) const;
+    void weigh_slips();
     void use(const Prices &prices);
     void price_counts();
     const double *priced(Index t) const { return priced_.data() + priced_begin_[t]; }
-    void eliminate(Index t);
-    // Whether a pass notes which choices are the best: where nothing is kept, and there are few.
-    static bool notes(const Step &step) { return step.kept_states == 1 && step.gone.count <= kFewChoices; }
-    void eliminate_noting(Index t);
+    void run(const Move &move);
+    template <int choices>
+    void eliminate_few(const Move &move);
     void eliminate_fresh(Index t);
+    void eliminate(Index t);
+    void add(const Move &move);
     void join(Index t);
     static bool is_choppy(std::span<const Loop> loops, Index states);
     static bool is_long(std::span<const Loop> loops);
     void eliminate_rows(Index t);
     void join_rows(Index t);
+    bool joins_rows(Index t) const;
+    void eliminate_joined_rows(Index t);
+    void join_row(Index t, Index state, Index count, double *out);
     void eliminate_listed(Index t);
     void join_listed(Index t);
     std::span<const Loop> list_places(std::span<const Loop> loops);
-    void normalise(Index t);
+    double normalise(Index t);
     Tally find_best();
     Operands operands(Index t, Index state) const;
-    double weigh(Index t, const Operands &at);  // fills weighed_ and returns its maximum
-    Index first_best(Index t, const Operands &at);
+    Operands best_operands(const Move &move) const;
+    double joined_message(Index table, Index state) const;
+    double weigh(const Move &move, const Operands &at);  // fills weighed_ and returns its maximum
+    Index first_best(const Move &move, const Operands &at);
     Index key_of(Index t, Index place) const;
-    void find_live(Index t, double budget);
-    void find_live_join(Index t);
+    bool is_settled(const Move &move, double budget);
+    void find_live(const Move &move, double budget);
+    void find_live_join(const Move &move);
     std::span<Live> live(Index t) { return {live_.data() + live_begin_[t], static_cast<std::size_t>(live_count_[t])}; }
     const Live &live(Index t, Index number) const { return live_[live_begin_[t] + number]; }
     std::int32_t reach(Index table, Index state, double context);
-    void fill(Index t, Live &live, double room);
-    void fill_join(Index t, Live &live, double room);
+    void unlist_best(Index table);
+    void forget_band();
+    static Index size_of(Range cells) { return cells.last - cells.first; }
+    // The cells of a live state, or of the best one where that is the only one.
+    Range cells_of(Index table, Index number) const {
+        return live_count_[table] == 0 ? best_cells_[table] : live(table, number).cells;
+    }
+    void fill(Index from, Live &live, double room);
+    Range joined(Range a, Range b, double room);
 
     const ChainKernels &kernels_;
     const LocalTables *tables_ = nullptr;
@@ -104,17 +157,22 @@ class GraphMessages : public TiedMessages {
         bool there = false;
         Prices prices{};
         Arena values;              // messages
-        Zeros<std::int32_t> from;  // likewise, where `notes`: the first of the best choices
+        Index size = 0;            // how many numbers these are; 0: none of this program's
+        Zeros<std::uint8_t> from;  // likewise, of `Few` choices: the first of the best
     };
     std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;
     Prices held_{};             // of the pass that is to stay
     double *values_ = nullptr;  // of the current pass, and likewise
-    std::int32_t *from_ = nullptr;
-    std::vector<double> largest_;  // size of a message's value
-    std::vector<std::int32_t> depth_;
-    Sum taken_;  // what was subtracted from messages
-    double slips_ = 0;
+    std::uint8_t *from_ = nullptr;
+    std::vector<Move> moves_;  // all steps that do something, inputs first
+    Sum taken_;                // what was subtracted from messages
+    // What a pass rounds, in units of the last place: the sizes of values, added up over all steps. They are those of
+    // local scores, of counts at prices, and of messages that have been brought back to about 0.
+    double score_slips_ = 0;
+    std::vector<double> count_slips_;  // of each statistic, at a price of 1
+    std::vector<double> roundings_;    // to weigh them, by step
+    std::vector<double> deep_slips_;   // how often a message that is brought back counts
     Prices prices_{};
     struct Counts {  // a row of counts, of one step or of several, and where it stands at the prices
         const std::int32_t *counts;
@@ -126,11 +184,13 @@ class GraphMessages : public TiedMessages {
     std::vector<Index> shared_;        // where counts that are shared stand at the prices
     std::vector<double> weighed_;
     std::vector<Place> places_;                   // of a block of states
+    std::vector<double> rows_;                    // of a join, two at a time
     std::vector<std::int64_t> labelling_;         // the best one
     std::vector<Index> best_state_;               // of it, by table
-    std::vector<Index> best_place_;               // of it among the counts of each step
     std::vector<Live> live_;                      // those of a table one after the other
-    std::vector<Index> live_begin_, live_count_;  // of each table
+    std::vector<Index> live_begin_, live_count_;  // of each table; none where only the best state is live
+    std::vector<std::int32_t> reached_;           // the tables that have some
+    std::vector<Range> best_cells_;               // of the others
     std::vector<Way> ways_;
     Zeros<std::int32_t> where_;  // among the live ones of a table, by place in messages, plus 1; 0: nowhere
     std::vector<Reached> cells_;

@@ -36,6 +36,15 @@ double LocalTables::bytes(const Skeleton &skeleton, std::span<const TableBlock<s
     return sum;
 }
 
+double LocalTables::most_bytes(const Skeleton &skeleton) {
+    constexpr double kStep = sizeof(LocalStep) + 3 * sizeof(Index);
+    double entries = 0;
+    for (const Step &step : skeleton.steps)
+        entries += static_cast<double>(2 * step.score_size + step.shift_size * skeleton.statistics);
+    return static_cast<double>(skeleton.bytes + sizeof(LocalTables) + skeleton.kept.data.size() * sizeof(Loop)) +
+           kStep * static_cast<double>(skeleton.steps.size()) + sizeof(std::int32_t) * entries;
+}
+
 // The counts of a variable stand in the row of its kind.
 void LocalTables::add_kind(LocalStep &local, const KindCounts &counts, Index variable) {
     const Index kind = counts.kinds[variable];

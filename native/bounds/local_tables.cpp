@@ -1,5 +1,7 @@
 #include "bounds/local_tables.h"
 
+#include <utility>
+
 #include "plan/layout.h"
 
 namespace tallytree::bounds {
@@ -8,6 +10,26 @@ namespace {
 
 bool as_it_lies(std::span<const FactorLoop> loops, Index size) {
     return size == 1 || (loops.size() == 1 && loops[0].stride == 1 && loops[0].count == size);
+}
+
+// Writes or adds the entries of a factor, in the order of a local table.
+void add_factor(std::span<const FactorLoop> loops, const double *table, double *out, bool more) {
+    walk_factor(loops, [&](Index at, Index n, Index stride) {
+        if (more)
+            for (Index x = 0; x < n; x++) *out++ += table[at + x * stride];
+        else
+            for (Index x = 0; x < n; x++) *out++ = table[at + x * stride];
+    });
+}
+
+// The size of the largest entry that is finite.
+double largest_of(const double *table, Index size) {
+    double most = 0;
+    for (Index i = 0; i < size; i++) {
+        const double x = std::abs(table[i]);
+        most = x > most && x < kInfinity ? x : most;
+    }
+    return most;
 }
 
 // The factor of a step that is not the late one, if it is the first or the second.
@@ -36,7 +58,7 @@ void LocalTables::load(const Skeleton &skeleton, std::span<const TableBlock<doub
     skeleton_ = &skeleton;
     scores_.assign(scores.begin(), scores.end());
     counts_.assign(counts.begin(), counts.end());
-    begin(same);
+    if (!skeleton.chart) begin(same);
     fill();
 }
 
@@ -136,14 +158,12 @@ void LocalTables::add_scores(Index t, LocalStep &local) {
     } else {
         double *sum = sums_.data() + summed_;
         summed_ += step.score_size;
-        std::fill_n(sum, step.score_size, 0.0);
+        bool any = false;
         for (Index i = 0; i < count; i++) {
-            double *out = sum;
             if (i == step.late) continue;
-            walk_factor(skeleton_->score_loops[first + i], [&](Index at, Index n, Index stride) {
-                for (Index x = 0; x < n; x++) *out++ += table(i)[at + x * stride];
-            });
+            add_factor(skeleton_->score_loops[first + i], table(i), sum, std::exchange(any, true));
         }
+        if (!any) std::fill_n(sum, step.score_size, 0.0);
         local.scores = sum;
     }
     local.largest += largest(local.scores, step.score_size, main_);
@@ -209,7 +229,9 @@ void LocalTables::find_range() {
 }
 
 double LocalTables::largest(const double *table, Index size, Measured &last) const {
-    if (table != last.table) last = {table, kernels_->sizes(table, 1, size, size)};
+    constexpr Index kFew = 32;
+    if (table != last.table)
+        last = {table, size <= kFew ? largest_of(table, size) : kernels_->sizes(table, 1, size, size)};
     return last.largest;
 }
 

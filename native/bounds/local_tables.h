@@ -68,12 +68,16 @@ class LocalTables : public Subject {
     // The same with a table for each scope that statistics look at.
     void load(const Skeleton &skeleton, std::span<const TableBlock<double>> scores,
               std::span<const TableBlock<std::int64_t>> counts);
+    // The next program may stand where the last one was.
+    void forget_program() { skeleton_ = nullptr; }
     // The memory that waits for the next model.
     double kept() const;
 
     static Ends ends(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts);
     // What it and the program take, at most; with the tables of counts, those that steps share are counted once.
     static double bytes(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> counts = {});
+    // The same if steps share nothing.
+    static double most_bytes(const Skeleton &skeleton);
     // How many sums of local scores and messages a pass over a program makes.
     static double operations(const Skeleton &skeleton);
     static double operations(const Skeleton &skeleton, Index step);

@@ -307,7 +307,7 @@ Int settled(const ChainSettled &c) {
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back, charge, sizes, digest, same, settled, down, along};
+const ChainKernels chains{pass, back, charge, sizes, digest, same, settled, down, along, choose, add, ends};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -61,6 +61,19 @@ struct StepTable {
     double *to;  // for each state of the second
 };
 
+// Two choices for each state of a row: what is known with them, and what they add, at all states alike.
+struct RowChoices {
+    std::int64_t count;
+    const double *known, *other_known;
+    double price, score, other_price, other_score;
+    bool first;  // otherwise something is there already, which may be better
+    double *to;
+};
+
+struct RowEnds {
+    double least, most;  // -inf is not the least
+};
+
 struct ChainKernels {
     // priced[t] = message + prices[kinds[t]]; message[s'] = late[t, s'] + max over s of priced[t, s] + links[t][s, s'].
     // With rows of 8 numbers, from[t, s'] = the first s with that most; other rows are looked at again by `back`.
@@ -80,6 +93,11 @@ struct ChainKernels {
     // to[i] = max over s of known[s] + scores[s, i], with a row for each s; and the same with a row for each i.
     void (*down)(const StepTable &table);
     void (*along)(const StepTable &table);
+    // to[i] = the larger of (known[i] + price) + score for both choices, and of what is there.
+    void (*choose)(const RowChoices &row);
+    // to[i] = a[i] + b[i]; if `one`, b is the same for all.
+    void (*add)(const double *a, const double *b, bool one, std::int64_t count, double *to);
+    RowEnds (*ends)(const double *row, std::int64_t count);
 };
 
 }  // namespace tallytree

@@ -1,4 +1,4 @@
-// One step of a pass over a tree: the best of a variable for each state of the next one.
+// Steps of a pass over a tree or a graph: the best of a variable for each state of the next one, or for rows of states.
 #pragma once
 
 #include "kernels/chain_pass.h"
@@ -62,6 +62,48 @@ void along(const StepTable &c) {
         }
         c.to[i] = best;
     }
+}
+
+INLINE Real larger(Real x, Real y) { return x >= y ? x : y; }
+
+void choose(const RowChoices &c) {
+    const Vector g = splat(c.price), f = splat(c.score), g2 = splat(c.other_price), f2 = splat(c.other_score);
+    Int i = 0;
+    for (; i + W <= c.count; i += W) {
+        const Vector best = max((load(c.known + i) + g) + f, (load(c.other_known + i) + g2) + f2);
+        store(c.to + i, c.first ? best : max(load(c.to + i), best));
+    }
+    for (; i < c.count; i++) {
+        const Real best =
+            larger((c.known[i] + c.price) + c.score, (c.other_known[i] + c.other_price) + c.other_score);
+        c.to[i] = c.first ? best : larger(c.to[i], best);
+    }
+}
+
+void add(const Real *a, const Real *b, bool one, Int count, Real *to) {
+    const Vector all = splat(*b);
+    Int i = 0;
+    for (; i + W <= count; i += W) store(to + i, load(a + i) + (one ? all : load(b + i)));
+    for (; i < count; i++) to[i] = a[i] + (one ? *b : b[i]);
+}
+
+RowEnds ends(const Real *row, Int count) {
+    const Real infinity = static_cast<Real>(__builtin_inf());
+    Vector least = splat(infinity), most = nothing();
+    Int i = 0;
+    for (; i + W <= count; i += W) {
+        const Vector x = load(row + i);
+        most = max(most, x);
+        least = -max(-least, x == nothing() ? nothing() : -x);
+    }
+    RowEnds found{infinity, -infinity};
+    const auto take = [&](Real x, Real y) {
+        found.most = found.most > x ? found.most : x;
+        found.least = found.least < y ? found.least : y;
+    };
+    for (int k = 0; k < W; k++) take(most[k], least[k]);
+    for (; i < count; i++) take(row[i], row[i] == -infinity ? infinity : row[i]);
+    return found;
 }
 
 }  // namespace
