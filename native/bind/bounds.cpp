@@ -93,8 +93,7 @@ class GraphLists {
     explicit GraphLists(const ChainKernels &kernels) : kernels_(kernels), tables_(kernels), messages_(kernels, 1) {}
     const ChainKernels &kernels() const { return kernels_; }
     double rest() { return tables_.kept() + messages_.rest(); }
-    const LocalTables &load(const std::shared_ptr<const Skeleton> &program,
-                            std::span<const TableBlock<double>> scores,
+    const LocalTables &load(const std::shared_ptr<const Skeleton> &program, std::span<const TableBlock<double>> scores,
                             std::span<const TableBlock<std::int64_t>> counts) {
         if (program_.lock() != program) {  // another one may stand where the last one was
             tables_.forget_program();
@@ -218,7 +217,8 @@ std::optional<PyOutcome> relax(const PySkeleton &skeleton, const std::vector<Tab
     nb::gil_scoped_release release;
     if (!program.feasible || program.statistics == 0 || !need.prepare()) return {};
     const Stops stops{.passes = static_cast<std::size_t>(most_passes), .gap = gap, .bands = bands};
-    const AskedOfModel all{{need, {}, {}, stops, report}, skeleton.skeleton, std::move(score_tables), std::move(count_tables)};
+    const AskedOfModel all{
+        {need, {}, {}, stops, report}, skeleton.skeleton, std::move(score_tables), std::move(count_tables)};
     return search_model(all, memory_limit);
 }
 

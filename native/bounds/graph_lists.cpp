@@ -30,8 +30,8 @@ void GraphMessages::eliminate_rows(Index t) {
                 const double *x = a + at.a + v * gone.a;
                 const double *g = priced(t) + at.shift + v * gone.shift + more;
                 const double *f = local.scores + at.score + v * gone.score + fresh * step.fresh_score;
-                kernels_.choose({count, x, x + next * gone.a, *g, *f, g[next * gone.shift], f[next * gone.score],
-                                 v == 0, out});
+                kernels_.choose(
+                    {count, x, x + next * gone.a, *g, *f, g[next * gone.shift], f[next * gone.score], v == 0, out});
             }
         if (!local.late) continue;
         for (double *y = out - step.kept_states; y < out; y++) *y += local.late[fresh];

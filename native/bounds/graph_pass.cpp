@@ -102,7 +102,8 @@ void GraphMessages::order_moves() {
 void GraphMessages::weigh_slips() {
     constexpr double kJoin = 2, kBack = 2;  // roundings
     const auto &tables = *tables_;
-    roundings_.assign(skeleton_->steps.size() + 1, 0);  // of all values that are made from that of a step, itself included
+    roundings_.assign(skeleton_->steps.size() + 1,
+                      0);  // of all values that are made from that of a step, itself included
     score_slips_ = 0;
     count_slips_.assign(tables.statistics(), 0);
     deep_slips_.clear();
@@ -157,16 +158,26 @@ inline void GraphMessages::run(const Move &move) {
             if (move.choices == 3) return eliminate_few<3>(move);
             if (move.choices == 4) return eliminate_few<4>(move);
             return eliminate_few<0>(move);
-        case Manner::Fresh: return eliminate_fresh(move.t);
-        case Manner::Rows: return eliminate_rows(move.t);
-        case Manner::JoinedRows: return eliminate_joined_rows(move.t);
-        case Manner::Listed: return eliminate_listed(move.t);
-        case Manner::Loops: return eliminate(move.t);
-        case Manner::Add: return add(move);
-        case Manner::AddRows: return join_rows(move.t);
-        case Manner::AddListed: return join_listed(move.t);
-        case Manner::AddLoops: return join(move.t);
-        case Manner::AddLater: return;
+        case Manner::Fresh:
+            return eliminate_fresh(move.t);
+        case Manner::Rows:
+            return eliminate_rows(move.t);
+        case Manner::JoinedRows:
+            return eliminate_joined_rows(move.t);
+        case Manner::Listed:
+            return eliminate_listed(move.t);
+        case Manner::Loops:
+            return eliminate(move.t);
+        case Manner::Add:
+            return add(move);
+        case Manner::AddRows:
+            return join_rows(move.t);
+        case Manner::AddListed:
+            return join_listed(move.t);
+        case Manner::AddLoops:
+            return join(move.t);
+        case Manner::AddLater:
+            return;
     }
 }
 

@@ -74,8 +74,7 @@ void choose(const RowChoices &c) {
         store(c.to + i, c.first ? best : max(load(c.to + i), best));
     }
     for (; i < c.count; i++) {
-        const Real best =
-            larger((c.known[i] + c.price) + c.score, (c.other_known[i] + c.other_price) + c.other_score);
+        const Real best = larger((c.known[i] + c.price) + c.score, (c.other_known[i] + c.other_price) + c.other_score);
         c.to[i] = c.first ? best : larger(c.to[i], best);
     }
 }
