@@ -285,8 +285,10 @@ BandResult Band::run(const Question &question, const BandLimits &limits) {
             const double held = per_cell * static_cast<double>(now_.cells.size() + next_.cells.size()) +
                                 per_trace * static_cast<double>(result.cells);
             result.bytes = std::max(result.bytes, held);
-            if (result.cells + static_cast<Index>(next_.cells.size()) > limits.cells || held > limits.bytes)
+            if (result.cells + static_cast<Index>(next_.cells.size()) > limits.cells || held > limits.bytes) {
+                result.cells += static_cast<Index>(next_.cells.size());
                 return result;
+            }
         }
         thin(limits.beam);
         traces_at_.push_back(traces_.size());

@@ -29,6 +29,8 @@ class Counter {
     virtual Tallies count(const std::vector<std::int64_t> &labelling) const = 0;
     // The shares to begin with; `likely` is a sentence that may be near the answer, or empty.
     virtual Split split(const std::vector<std::int64_t> &likely) const = 0;
+    // Add a part of the shares that charge the most, by position and unit, where `used` says how often each is used.
+    virtual void answer(const std::vector<double> &used, double part, Split &split) const = 0;
 };
 
 // n-grams that count no more often than their caps allow: one bit for each use.
@@ -47,6 +49,7 @@ class GramCounter final : public Counter {
     bool dominates(const std::uint64_t *a, const Tallies &ma, const std::uint64_t *b, const Tallies &mb) const override;
     Tallies count(const std::vector<std::int64_t> &labelling) const override;
     Split split(const std::vector<std::int64_t> &likely) const override;
+    void answer(const std::vector<double> &used, double part, Split &split) const override;
 
   private:
     void use(std::span<const std::int32_t> units, std::uint64_t *bits, Tallies &m) const;
@@ -77,6 +80,7 @@ class RowCounter final : public Counter {
     bool dominates(const std::uint64_t *a, const Tallies &ma, const std::uint64_t *b, const Tallies &mb) const override;
     Tallies count(const std::vector<std::int64_t> &labelling) const override;
     Split split(const std::vector<std::int64_t> &likely) const override;
+    void answer(const std::vector<double> &used, double part, Split &split) const override;
 
   private:
     const std::uint64_t *places(std::int32_t word) const { return places_.data() + word * words(); }

@@ -116,4 +116,21 @@ Split GramCounter::split(const std::vector<std::int64_t> &likely) const {
     return made;
 }
 
+// The positions where a unit is used most, as many as count.
+void GramCounter::answer(const std::vector<double> &used, double part, Split &split) const {
+    const auto &units = histories_.units();
+    std::vector<std::pair<double, Index>> most;
+    for (std::size_t u = 0; u < units.size(); u++) {
+        most.clear();
+        for (Index t = 0; t < sentences_.length; t++)
+            if (const double x = used[t * split.units + u]; x > 0) most.emplace_back(-x, t);
+        const auto some = std::min<std::size_t>(most.size(), units[u].cap);
+        std::partial_sort(most.begin(), most.begin() + some, most.end());
+        for (std::size_t k = 0; k < some; k++) {
+            double &share = split.row(most[k].second)[u];
+            share = std::min(1.0, share + part);
+        }
+    }
+}
+
 }  // namespace tallytree::sequences

@@ -101,16 +101,11 @@ void LengthSearch::fixed_point() {
     }
 }
 
-// The prices that minimise the budget's linear bounds, less a penalty for being far from the center: the dual is a
-// least squares problem over weights of the bounds, solved pair by pair.
-Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) const {
-    struct Cut {
-        double value;
-        Prices slope;
-        double weight;
-    };
+// The prices that minimise the budget's linear bounds, with a penalty for being far from the center.
+Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) {
     const Index tallies = measure_.tallies();
-    std::vector<Cut> cuts;
+    bundle_.begin(tallies);
+    bool any = false;
     for (std::size_t i = 0; i < passes_.size(); i++) {
         const Pass &one = passes_[i];
         const bool free = one.prices == Prices{};  // whatever the shares are
@@ -119,38 +114,22 @@ Prices LengthSearch::proximal(const Box &box, const Pass &center, double step) c
         Tallies least{};
         need_.least(best_.value, one.prices, box, chain_, &least);
         for (const Tallies &at : {least, box.low, box.high}) {
-            Cut cut{one.most - need_.at(best_.value, at), {}, 0};
+            double value = one.most - need_.at(best_.value, at);
+            Prices slope{};
             for (Index n = 0; n < tallies; n++) {
-                cut.slope[n] = at[n] - paid[n];
-                cut.value += cut.slope[n] * center.prices[n] + paid[n] * one.prices[n];
+                slope[n] = at[n] - paid[n];
+                value += slope[n] * center.prices[n] + paid[n] * one.prices[n];
             }
-            if (std::isfinite(cut.value)) cuts.push_back(cut);
+            if (!std::isfinite(value)) continue;
+            bundle_.add(value, slope);
+            any = true;
         }
     }
-    if (cuts.empty()) return center.prices;
-    Prices mean{};  // of the slopes, by weight
-    for (Cut &cut : cuts) cut.weight = 1.0 / static_cast<double>(cuts.size());
-    for (const Cut &cut : cuts)
-        for (Index n = 0; n < tallies; n++) mean[n] += cut.weight * cut.slope[n];
-    for (int round = 0; round < 60; round++) {
-        std::size_t up = 0, down = 0;
-        double most = kNegativeInfinity, least = -kNegativeInfinity;
-        for (std::size_t i = 0; i < cuts.size(); i++) {
-            double x = cuts[i].value;
-            for (Index n = 0; n < tallies; n++) x -= step * cuts[i].slope[n] * mean[n];
-            if (x > most) most = x, up = i;
-            if (x < least && cuts[i].weight > 0) least = x, down = i;
-        }
-        double square = 0;
-        for (Index n = 0; n < tallies; n++) square += std::pow(cuts[up].slope[n] - cuts[down].slope[n], 2);
-        if (!(most - least > 1e-9) || square == 0) break;
-        const double moved = std::min(cuts[down].weight, (most - least) / (step * square));
-        cuts[up].weight += moved;
-        cuts[down].weight -= moved;
-        for (Index n = 0; n < tallies; n++) mean[n] += moved * (cuts[up].slope[n] - cuts[down].slope[n]);
-    }
+    if (!any) return center.prices;
+    for (Index n = 0; n < tallies; n++) bundle_.limit(n, -1, center.prices[n]);
+    const std::span<const double> moved = bundle_.step(step);
     Prices prices{};
-    for (Index n = 0; n < tallies; n++) prices[n] = std::max(0.0, center.prices[n] - step * mean[n]);
+    for (Index n = 0; n < tallies; n++) prices[n] = std::max(0.0, center.prices[n] + moved[n]);
     return prices;
 }
 

@@ -115,4 +115,15 @@ Split RowCounter::split(const std::vector<std::int64_t> &likely) const {
     return made;
 }
 
+// An alignment with each reference.
+void RowCounter::answer(const std::vector<double> &used, double part, Split &split) const {
+    Index first = 0;  // the unit of the first word of the reference
+    for (const auto &reference : references_) {
+        const Index size = static_cast<Index>(reference.size());
+        for (const auto &[t, j] : heaviest({used.data() + first, sentences_.length, size, split.units}))
+            split.row(t)[first + j] = std::min(1.0, split.row(t)[first + j] + part);
+        first += size;
+    }
+}
+
 }  // namespace tallytree::sequences

@@ -162,13 +162,16 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
         record(passes_[at], todo.box, todo.budget, found.cells);
         return true;
     }
-    if (static_cast<double>(outcome_.cells) >= limits_.cells) {
+    if (most < todo.limit || static_cast<double>(outcome_.cells) >= limits_.cells) {
         left.push_back(todo);
         return false;
     }
     const bool better = better_shares(todo.box);
-    if (!todo.met) look(passes_[best_pass(todo.box, todo.budget)], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
-    todo.met = true;
+    const std::size_t now = best_pass(todo.box, todo.budget);
+    if (todo.budget < 0.7 * todo.met) {
+        look(passes_[now], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
+        todo.met = todo.budget;
+    }
     if (!better && todo.limit >= limits_.few && halve(todo, passes_[at], todo.budget, left)) return true;
     if (!better) todo.limit *= kMore;
     left.push_back(todo);

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "bounds/bundle.h"
 #include "sequences/band.h"
 
 namespace tallytree::sequences {
@@ -85,7 +86,7 @@ class LengthSearch {
         Box box;
         Index limit;
         double budget;
-        bool met = false;  // whether a beam has gone through it
+        double met = -kNegativeInfinity;  // the budget with which a beam went through it
     };
     // search.cpp
     void add(Split split);
@@ -109,14 +110,11 @@ class LengthSearch {
     std::size_t improve(const Box &box, double &budget, int passes);
     void fixed_point();
     Prices charged(const Pass &pass, std::size_t split) const;
-    Prices proximal(const Box &box, const Pass &center, double step) const;
+    Prices proximal(const Box &box, const Pass &center, double step);
 
     // shares.cpp
     bool better_shares(const Box &box);
-    double gram_shares(const Pass &center, const Box &box, Split &best);
-    double row_shares(const Pass &center, const Box &box, Split &best);
-    double tried(const Prices &prices, const Split &split, std::vector<std::int64_t> &labelling);
-    void charge_more(Split &split, const std::vector<std::int64_t> &labelling, const Prices &prices, double gap) const;
+    Split played(const Pass &center, const Box &box);
 
     const Problem &problem_;
     const Histories &histories_;
@@ -130,6 +128,7 @@ class LengthSearch {
     Meter &meter_;
     Need need_;
     Band band_;
+    bounds::Bundle bundle_;
     double sizes_, unit_;  // of scores; what rounding can do to a sum of size 1
     double most_price_;
     Box whole_;
@@ -138,8 +137,8 @@ class LengthSearch {
     std::vector<Prices> charged_;  // of the labelling of each pass
     std::size_t first_split_;      // in the outcome's list
     std::size_t messages_at_ = 0;
-    int share_searches_ = 0, row_steps_ = 0;
-    std::vector<double> agreed_;  // by position and unit: how often the sentences of late had it
+    int share_searches_ = 0, steps_played_ = 0;
+    std::vector<double> used_;  // by position and unit: how often late sentences had it
     Tallies best_tallies_{};
     double best_value_ = kNegativeInfinity;  // of this length
     double bound_ = kNegativeInfinity;

@@ -12,6 +12,7 @@ from tallytree.kernels import native
 from tallytree.running import sentences as running
 from tallytree.testing import brute_force, check_bounds
 from tallytree.transducers import trellis
+from tallytree.transducers.encodings import alphabets_of
 
 SCALINGS = st.sampled_from(["margin", "slack"])
 KINDS = st.sampled_from(["bleu", "loose bleu", "rouge-n", "loose rouge-n", "rouge-l"])
@@ -205,6 +206,43 @@ def test_the_certificate_is_checked():
     found = tt.loss_augmented(model, loss, margin=4.0)
     evidence_of(found).shares = tuple(2 * one for one in evidence_of(found).shares)
     fails(found)
+
+
+def test_alignments_are_mixed():
+    """A heavy loss: the shares of ROUGE-L mix alignments, and those of ROUGE-1 positions; both are proven."""
+    model, reference = real(14, 6, 0.0)
+    for loss in (tt.losses.RougeL(reference), tt.losses.RougeN(reference, 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(running, "FEW_CELLS", 1)
+            found = tt.loss_augmented(model, loss, "slack", margin=30.0)
+        assert found.value == pytest.approx(tt.loss_augmented(model, loss, "slack", margin=30.0).value)
+        shares = found.proof.plan.shares
+        assert any(((one > 0) & (one < 1)).any() for one in shares)
+        check_bounds(found)
+        found.proof.plan.shares = tuple(np.minimum(1.0, 3 * one) for one in shares)
+        with pytest.raises(AssertionError, match=r"mixture of alignments|more often than it counts"):
+            check_bounds(found)
+
+
+@pytest.mark.parametrize("scaling", ["margin", "slack"])
+def test_rouge_l_in_few_cells(scaling):
+    """Charges along a single alignment need over 20,000 cells if scores do not favour the truth."""
+    for seed in range(3):
+        model, reference = real(40, 40, 0.0, seed)
+        for margin in (1.0, 10.0):
+            found = tt.loss_augmented(model, tt.losses.RougeL(reference), scaling, margin=margin)
+            assert found.certificate.optimal and found.certificate.cells < 5_000
+
+
+def test_a_limit_of_cells_is_not_approached_for_ever():
+    """The last cells are spent at once, not in ever smaller parts."""
+    model, reference = real(60, 40, 0.0)
+    measured = tt.losses.RougeN(reference, 1).on(model).measured()
+    problem = running.sentence_problem(running.chain_tables(model), alphabets_of(model), measured)
+    truth = np.array(reference)
+    asked = running.Searched("slack", 1.0, model.score(truth), (truth,), 3_000.0, 2.0**31)
+    found = running.search(problem, asked)
+    assert not found.finished and 3_000 <= found.cells < 10_000 and found.bound > found.value
 
 
 def test_it_reads_as_an_argument():

@@ -137,5 +137,7 @@ class SentenceCertificate(BoundsCertificate):
             f"  with {length} words none has score {paid} above {part.most:.10g} (a plain pass);",
             f"  with {part.box(self.counted)}, one that is better than this one is at most "
             f"{max(part.budget, 0.0):.6g}",
-            f"  below that, and all such sentences were examined: {counted(part.cells, 'cell')}",
+            f"  below that, and all such sentences were examined: {counted(part.cells, 'cell')}"
+            if part.cells
+            else "  below that, which is rounding",
         ]
