@@ -78,7 +78,8 @@ def test_training_goes_on_from_a_checkpoint(tmp_path):
     file, known = shutil.copy(FILES / "checkpoint.npz", tmp_path), ANSWERS["checkpoint"]
     header, _ = read_arrays(file, "checkpoint")
     found = train(MADE["training_problem"](), max_passes=9, checkpoint=file, **MADE["RUN"])
-    assert [list(entry) for entry in found.history[:4]] == header["history"]
+    assert [list(entry[:8]) for entry in found.history[:4]] == header["history"]
+    assert all(entry.gradient is None for entry in found.history)
     assert len(found.history) == 9
     np.testing.assert_allclose(found.weights, known["weights"], rtol=1e-9, atol=1e-12)
     assert (found.primal, found.dual) == pytest.approx((known["primal"], known["dual"]), rel=1e-9)

@@ -36,46 +36,48 @@ auto inner(Ints indices, Doubles values, Ints ends, Doubles vector) {
     return to_numpy(block_inner(make_block(indices, values, ends, vector.size()), as_span(vector)));
 }
 
-// A block with its offsets and inner products.
-PlaneBlock make_whole(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, std::size_t dimension) {
-    PlaneBlock block = make_block(indices, values, ends, dimension);
-    const auto planes = offsets.size();
-    require(planes > 0 && ends.size() == planes && gram.shape(0) == planes && gram.shape(1) == planes);
-    block.offsets = as_span(offsets);
-    block.gram = as_span(gram);
-    return block;
-}
-
 double improve(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Changing alpha,
                Changing weights, Changing lag, double lag_factor, std::int64_t steps, double enough, double rounding) {
-    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, weights.size());
-    require(alpha.size() == offsets.size());
+    PlaneBlock block = make_block(indices, values, ends, weights.size());
+    const auto planes = offsets.size();
+    require(planes > 0 && ends.size() == planes && alpha.size() == planes);
+    require(gram.shape(0) == planes && gram.shape(1) == planes);
     require(lag.size() == 0 || lag.size() == weights.size());
+    block.offsets = as_span(offsets);
+    block.gram = as_span(gram);
     return improve_block(block, {steps, enough, rounding}, as_span(alpha), as_span(weights), as_span(lag), lag_factor);
 }
 
-nb::object as_arrays(PlaneSet set) {
-    const std::size_t planes = set.offsets.size();
+nb::object as_arrays(SlopeSet set) {
     return nb::make_tuple(to_numpy(std::move(set.indices)), to_numpy(std::move(set.values)),
-                          to_numpy(std::move(set.ends)), to_numpy(std::move(set.offsets)),
-                          to_numpy(std::move(set.gram), {planes, planes}), to_numpy(std::move(set.alpha)));
+                          to_numpy(std::move(set.ends)));
 }
 
-nb::object grow(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Doubles alpha,
-                Ints more_indices, Doubles more_values, double more_offset, Changing workspace) {
-    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, workspace.size());
-    require(alpha.size() == offsets.size() && more_indices.size() == more_values.size());
+nb::object grow(Ints indices, Doubles values, Ints ends, Doubles offsets, Ints more_indices, Doubles more_values,
+                double more_offset, Changing workspace) {
+    PlaneBlock block = make_block(indices, values, ends, workspace.size());
+    require(ends.size() == offsets.size() && more_indices.size() == more_values.size());
     require_within(as_span(more_indices), workspace.size());
+    block.offsets = as_span(offsets);
     const PlaneView plane{as_span(more_indices), as_span(more_values), more_offset};
     if (has_plane(block, plane)) return nb::none();
-    return as_arrays(grown(block, as_span(alpha), plane, as_span(workspace)));
+    auto products = inner_with(block, plane, as_span(workspace));
+    return nb::make_tuple(as_arrays(with_slope(block, plane)), to_numpy(std::move(products)));
 }
 
-nb::object trim(Ints indices, Doubles values, Ints ends, Doubles offsets, Doubles2 gram, Doubles alpha, Doubles slopes,
-                std::int64_t room) {
-    const PlaneBlock block = make_whole(indices, values, ends, offsets, gram, std::numeric_limits<std::int64_t>::max());
-    require(alpha.size() == offsets.size() && slopes.size() == offsets.size() && room > 0);
-    return as_arrays(trimmed(block, as_span(alpha), as_span(slopes), room));
+constexpr std::size_t kAnyDimension = std::numeric_limits<std::int64_t>::max();
+
+nb::object take(Ints indices, Doubles values, Ints ends, Ints kept) {
+    const PlaneBlock block = make_block(indices, values, ends, kAnyDimension);
+    require_within(as_span(kept), ends.size());
+    return as_arrays(some_slopes(block, as_span(kept)));
+}
+
+nb::object merge(Ints indices, Doubles values, Ints ends, std::int64_t first, std::int64_t second, double of_first,
+                 double of_second) {
+    const PlaneBlock block = make_block(indices, values, ends, kAnyDimension);
+    require(0 <= first && first < second && second < static_cast<std::int64_t>(ends.size()));
+    return as_arrays(merged_slopes(block, first, second, of_first, of_second));
 }
 
 }  // namespace
@@ -87,10 +89,12 @@ void bind_dual_steps(nb::module_ &m) {
           "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "weights"_a.noconvert(),
           "lag"_a.noconvert(), "lag_factor"_a, "steps"_a, "enough"_a, "rounding"_a);
     m.def("grow_block", &grow, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
-          "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "more_indices"_a.noconvert(),
-          "more_values"_a.noconvert(), "more_offset"_a, "workspace"_a.noconvert());
-    m.def("trim_block", &trim, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
-          "offsets"_a.noconvert(), "gram"_a.noconvert(), "alpha"_a.noconvert(), "slopes"_a.noconvert(), "room"_a);
+          "offsets"_a.noconvert(), "more_indices"_a.noconvert(), "more_values"_a.noconvert(), "more_offset"_a,
+          "workspace"_a.noconvert());
+    m.def("take_slopes", &take, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(),
+          "kept"_a.noconvert());
+    m.def("merge_slopes", &merge, "indices"_a.noconvert(), "values"_a.noconvert(), "ends"_a.noconvert(), "first"_a,
+          "second"_a, "of_first"_a, "of_second"_a);
 }
 
 }  // namespace tallytree

@@ -5,12 +5,11 @@
 
 namespace tallytree {
 
-// A block with arrays of its own, and the weights of its planes.
-struct PlaneSet {
+// Slopes with arrays of their own, one after the other.
+struct SlopeSet {
     std::vector<std::int64_t> indices;
     std::vector<double> values;
     std::vector<std::int64_t> ends;
-    std::vector<double> offsets, gram, alpha;
 };
 
 // A plane: its slope, whose indices are sorted, and its offset.
@@ -22,13 +21,17 @@ struct PlaneView {
 
 bool has_plane(const PlaneBlock &block, const PlaneView &plane);
 
-// The block with one more plane, which has the weight 0. `workspace` is as long as the weight vector, and zero before
+// The inner product of each slope with that of a plane. `workspace` is as long as the weight vector, and zero before
 // and after.
-PlaneSet grown(const PlaneBlock &block, std::span<const double> alpha, const PlaneView &plane,
-               std::span<double> workspace);
+std::vector<double> inner_with(const PlaneBlock &block, const PlaneView &plane, std::span<double> workspace);
 
-// The block with at most `room` planes. Planes without weight are dropped, those with the lowest `slopes` first; then
-// the two with the smallest weights are replaced by their mean, which leaves the weight vector as it is.
-PlaneSet trimmed(const PlaneBlock &block, std::span<const double> alpha, std::span<const double> slopes, Index room);
+// The slopes with one more.
+SlopeSet with_slope(const PlaneBlock &block, const PlaneView &plane);
+
+// Some of the slopes.
+SlopeSet some_slopes(const PlaneBlock &block, std::span<const std::int64_t> kept);
+
+// The slopes without the second of two, and with a combination of both in place of the first.
+SlopeSet merged_slopes(const PlaneBlock &block, Index first, Index second, double of_first, double of_second);
 
 }  // namespace tallytree

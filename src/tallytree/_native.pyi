@@ -501,37 +501,33 @@ def improve_block(
     rounding: float,
 ) -> float: ...
 
-_PlaneArrays = tuple[
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-]
+_SlopeArrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 
 def grow_block(
     indices: NDArray[np.int64],
     values: NDArray[np.float64],
     ends: NDArray[np.int64],
     offsets: NDArray[np.float64],
-    gram: NDArray[np.float64],
-    alpha: NDArray[np.float64],
     more_indices: NDArray[np.int64],
     more_values: NDArray[np.float64],
     more_offset: float,
     workspace: NDArray[np.float64],
-) -> _PlaneArrays | None: ...
-def trim_block(
+) -> tuple[_SlopeArrays, NDArray[np.float64]] | None: ...
+def take_slopes(
     indices: NDArray[np.int64],
     values: NDArray[np.float64],
     ends: NDArray[np.int64],
-    offsets: NDArray[np.float64],
-    gram: NDArray[np.float64],
-    alpha: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    room: int,
-) -> _PlaneArrays: ...
+    kept: NDArray[np.int64],
+) -> _SlopeArrays: ...
+def merge_slopes(
+    indices: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    first: int,
+    second: int,
+    of_first: float,
+    of_second: float,
+) -> _SlopeArrays: ...
 
 class SequenceMeasure(enum.Enum):
     BLEU = ...

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
-from tallytree.kernels.native import block_inner, grow_block, improve_block, trim_block
+from tallytree.kernels.native import block_inner, grow_block, improve_block, merge_slopes, take_slopes
 from tallytree.learning.planes import Plane, combined
 from tallytree.learning.working_sets import _RULES, WorkingSet
 from tallytree.running import dual_steps
@@ -164,38 +164,42 @@ def test_trimming_is_that_of_the_definition(seed, count, room):
     np.testing.assert_allclose(one.gram, dense(wanted) @ dense(wanted).T, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "number", ["more_indices", "more_values", "workspace", "slopes", "room", "gram", "alpha"]
-)
-def test_arrays_that_do_not_fit_are_refused_when_planes_come_and_go(number):
-    block = {
-        "indices": np.array([0, 2]),
-        "values": np.ones(2),
-        "ends": np.array([2]),
-        "offsets": np.ones(1),
-        "gram": np.ones((1, 1)),
-        "alpha": np.ones(1),
-    }
-    more = {
+BLOCK = {"indices": np.array([0, 2]), "values": np.ones(2), "ends": np.array([1, 2])}
+CALLS = {
+    grow_block: {
+        "offsets": np.ones(2),
         "more_indices": np.array([1]),
         "more_values": np.ones(1),
         "more_offset": 1.0,
         "workspace": np.zeros(3),
-    }
-    less = {"slopes": np.ones(1), "room": 1}
-    wrong = {
-        "more_indices": np.array([3]),
-        "more_values": np.ones(2),
-        "workspace": np.zeros(2),
-        "slopes": np.ones(2),
-        "room": 0,
-        "gram": np.ones((2, 2)),
-        "alpha": np.ones(2),
-    }
-    assert len(grow_block(**block, **more)[3]) == 2 and len(trim_block(**block, **less)[3]) == 1
-    call, fine = (trim_block, less) if number in less else (grow_block, more)
+    },
+    take_slopes: {"kept": np.array([1])},
+    merge_slopes: {"first": 0, "second": 1, "of_first": 0.5, "of_second": 0.5},
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "changes"),
+    [
+        (grow_block, {"more_indices": np.array([3])}),
+        (grow_block, {"more_values": np.ones(2)}),
+        (grow_block, {"workspace": np.zeros(2)}),
+        (grow_block, {"offsets": np.ones(1)}),
+        (take_slopes, {"kept": np.array([2])}),
+        (take_slopes, {"kept": np.array([-1])}),
+        (take_slopes, {"ends": np.array([2, 1])}),
+        (merge_slopes, {"first": 1}),
+        (merge_slopes, {"second": 2}),
+        (merge_slopes, {"first": -1}),
+        (merge_slopes, {"indices": np.array([0])}),
+        (merge_slopes, {"indices": np.array([0, -(2**63)])}),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_when_planes_come_and_go(call, changes):
+    fine = {**BLOCK, **CALLS[call]}
+    assert call(**fine) is not None
     with pytest.raises(ValueError, match="do not fit each other or the weights"):
-        call(**{**block, **fine, number: wrong[number]})
+        call(**{**fine, **changes})
 
 
 def test_an_interrupt_leaves_a_set_that_fits_together(monkeypatch):

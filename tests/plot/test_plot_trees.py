@@ -99,6 +99,16 @@ def test_training_is_drawn_over_passes_and_over_time():
         ax.figure.canvas.draw()
 
 
+def test_an_objective_without_a_bound_has_a_gradient():
+    run = [one._replace(dual=0.0, certified=True, gradient=0.5**one.number) for one in history(4)]
+    objective, gap, loss = training_curves(run)
+    assert [line.get_label() for line in objective.lines] == ["objective"]
+    assert gap.lines[0].get_ydata().tolist() == [0.5, 0.25, 0.125, 0.0625]
+    assert (gap.get_ylabel(), loss.get_ylabel()) == ("relative gradient norm", "mean loss")
+    both = training_curves({"risk": run, "svm": history(3)})
+    assert both[1].get_ylabel() == "relative gap or gradient norm"
+
+
 def test_there_must_be_something_to_draw():
     with pytest.raises(tt.ModelError, match="a history has no passes"):
         training_curves([])

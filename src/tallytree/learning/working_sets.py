@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from tallytree.learning.planes import Floats, Plane, dot
 from tallytree.learning.solver import Arrays
 from tallytree.running.dual_steps import (
-    Planes,
     Slopes,
     StepRules,
     improve,
     inner_products,
-    trimmed,
-    with_plane,
+    merged_slopes,
+    some_slopes,
+    with_slope,
 )
 
 _RULES = StepRules(steps=20, enough=0.1, rounding=1e-12)
@@ -80,16 +80,22 @@ class WorkingSet:
 
     def add(self, plane: Plane, workspace: Floats) -> None:
         """Add a plane with weight 0, unless it is present; the workspace is zero before and after."""
-        grown = with_plane(self._state(), plane.indices, plane.values, plane.offset, workspace)
-        if grown is not None:
-            self._take(grown)
+        grown = with_slope(self._slopes, self.offsets, plane.indices, plane.values, plane.offset, workspace)
+        if grown is None:
+            return
+        slopes, products = grown
+        size = len(self)
+        gram = np.empty((size + 1, size + 1))
+        gram[:size, :size] = self.gram
+        gram[size, :size] = gram[:size, size] = products
+        gram[size, size] = dot(plane.values, plane.values)
+        alpha = np.concatenate((self.alpha, (0.0,)))
+        offsets = np.concatenate((self.offsets, (plane.offset,)))
+        self._take(slopes, offsets, gram, alpha)
 
-    def _state(self) -> Planes:
-        return Planes(self._slopes, self.offsets, self.gram, self.alpha)
-
-    def _take(self, planes: Planes) -> None:
+    def _take(self, slopes: Slopes, offsets: Floats, gram: Floats, alpha: Floats) -> None:
         # all at once: Ctrl-C between them would leave a set that cannot be resumed from
-        self._slopes, self.offsets, self.gram, self.alpha = planes
+        self._slopes, self.offsets, self.gram, self.alpha = slopes, offsets, gram, alpha
 
     def improve(self, weights: Floats, lag: Floats = _NONE, factor: float = 0.0) -> float:
         """Make pairwise steps, each with exact line search.
@@ -107,8 +113,38 @@ class WorkingSet:
 
     def trim(self, room: int, slopes: Floats) -> None:
         """Reduce the number of planes: drop idle ones, lowest value first, then merge the lightest."""
-        if len(self) > room:
-            self._take(trimmed(self._state(), slopes, room))
+        excess = len(self) - room
+        if excess <= 0:
+            return
+        idle = np.flatnonzero(self.alpha == 0.0)
+        dropped = idle[np.argsort(slopes[idle], kind="stable")][:excess]
+        if len(dropped):
+            kept = np.ones(len(self), dtype=np.bool_)
+            kept[dropped] = False
+            slopes_kept = some_slopes(self._slopes, np.flatnonzero(kept))
+            self._take(slopes_kept, self.offsets[kept], _square(self.gram, kept), self.alpha[kept])
+        while len(self) > room:
+            self._merge(*sorted(np.argsort(self.alpha, kind="stable")[:2].tolist()))
+
+    def _merge(self, first: int, second: int) -> None:
+        """Replace two planes by their mean, weighted by alpha: the weight vector does not change."""
+        pair = [first, second]
+        total = float(self.alpha[first] + self.alpha[second])
+        shares = self.alpha[pair] / total
+        slopes = merged_slopes(self._slopes, first, second, shares)
+        offsets, gram, alpha = self.offsets.copy(), self.gram.copy(), self.alpha.copy()
+        offsets[first] = offsets[first] * shares[0] + offsets[second] * shares[1]
+        gram[first] = gram[:, first] = shares @ self.gram[pair]
+        mean = slopes.values[slopes.ends[first - 1] if first else 0 : slopes.ends[first]]
+        gram[first, first] = dot(mean, mean)
+        alpha[first] = total
+        kept = np.arange(len(self)) != second
+        self._take(slopes, offsets[kept], _square(gram, kept), alpha[kept])
+
+
+def _square(gram: Floats, kept: NDArray[np.bool_]) -> Floats:
+    """Return some rows and the same columns."""
+    return gram.compress(kept, 0).compress(kept, 1)
 
 
 def _inner(first: Plane, second: Plane) -> float:

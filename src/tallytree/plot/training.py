@@ -24,6 +24,8 @@ class Pass(Protocol):
     loss: float
     seconds: float
 
+    gradient: float | None
+
     @property
     def relative_gap(self) -> float:
         """The gap relative to the primal."""
@@ -47,6 +49,8 @@ def training_curves(
     history: Run | Mapping[str, Run], *, by: Literal["pass", "seconds"] = "pass"
 ) -> list[Axes]:
     """Plot the progress of a fit: objective and bound, relative gap, mean hinge loss.
+
+    Objectives without a lower bound, such as the expected loss, have a gradient norm instead of a gap.
 
     Parameters
     ----------
@@ -81,10 +85,16 @@ def training_curves(
         across = np.array([one.number if by == "pass" else one.seconds for one in run], dtype=float)
         certified = np.array([one.certified for one in run], dtype=bool)
         primal = _certified(objective, across, [one.primal for one in run], certified, colour, name, size)
-        _bound(objective, across, [one.dual for one in run], primal, colour, alone=len(runs) == 1)
-        _certified(gap, across, [one.relative_gap for one in run], certified, colour, name, size)
+        if not _unbounded(run):
+            _bound(objective, across, [one.dual for one in run], primal, colour, alone=len(runs) == 1)
+        measures = [one.relative_gap if one.gradient is None else one.gradient for one in run]
+        _certified(gap, across, measures, certified, colour, name, size)
         loss.plot(across, [one.loss for one in run], color=colour, linewidth=1.5, label=name)
     _finish((objective, gap, loss), by, len(runs) > 1)
+    if any(map(_unbounded, runs.values())):
+        every = all(map(_unbounded, runs.values()))
+        gap.set_ylabel("relative gradient norm" if every else "relative gap or gradient norm")
+        loss.set_ylabel("mean loss")
     if len({one.certified for run in runs.values() for one in run}) == 2:
         _explain_markers(gap)
     return [objective, gap, loss]
@@ -95,6 +105,11 @@ def _history(run: Run) -> History:
     if not all(hasattr(one, "relative_gap") for one in history):
         raise ModelError("a history is a list of passes; to compare estimators, use {'name': estimator, …}")
     return history
+
+
+def _unbounded(run: History) -> bool:
+    """Return whether the objective of a run has no lower bound."""
+    return run[-1].gradient is not None
 
 
 def _certified(

@@ -27,15 +27,6 @@ class Slopes(NamedTuple):
     ends: Integers  # (K,): where the entries of each plane end
 
 
-class Planes(NamedTuple):
-    """The planes of an example, and their weights."""
-
-    slopes: Slopes
-    offsets: Floats  # (K,)
-    gram: Floats  # (K, K): the inner products of the slopes
-    alpha: Floats  # (K,): the weights
-
-
 class StepRules(NamedTuple):
     """When to stop."""
 
@@ -89,33 +80,31 @@ def improve(
     return native.improve_block(*slopes, offsets, gram, alpha, weights, lag, factor, *rules)
 
 
-def with_plane(
-    planes: Planes, indices: Integers, values: Floats, offset: float, workspace: Floats
-) -> Planes | None:
-    """Return the planes with one more, whose weight is 0; None if they have it already.
+def with_slope(
+    slopes: Slopes, offsets: Floats, indices: Integers, values: Floats, offset: float, workspace: Floats
+) -> tuple[Slopes, Floats] | None:
+    """Return the slopes with that of one more plane, and its inner products with the others.
 
-    `indices` and `values`: the entries of its slope, in ascending order. `workspace`: a vector as long as the
-    weight vector, zero before and after.
+    `slopes` and `offsets`: the K planes. `indices` and `values`: the entries of the new slope, in ascending
+    order. `workspace`: a vector as long as the weight vector, zero before and after. Returns None if one of
+    the planes is the same.
     """
-    slopes, offsets, gram, alpha = planes
-    grown = native.grow_block(*slopes, offsets, gram, alpha, indices, values, offset, workspace)
-    return None if grown is None else Planes(Slopes(*grown[:3]), *grown[3:])
+    grown = native.grow_block(*slopes, offsets, indices, values, offset, workspace)
+    return None if grown is None else (Slopes(*grown[0]), grown[1])
 
 
-def trimmed(planes: Planes, gradients: Floats, room: int) -> Planes:
-    """Return at most ``room`` planes, with the same ``Σ_k α_k a_k``.
+def some_slopes(slopes: Slopes, kept: Integers) -> Slopes:
+    """Return some of the slopes, by number."""
+    return Slopes(*native.take_slopes(*slopes, kept))
 
-    Planes with weight 0 are dropped, those with the smallest gradients first. Then the two with the smallest
-    weights are replaced by their mean, weighted by ``α``, until there is room.
+
+def merged_slopes(slopes: Slopes, first: int, second: int, shares: Floats) -> Slopes:
+    """Return the slopes without the second of two, and with a combination of both in place of the first.
 
     Examples
     --------
-    >>> slopes = Slopes(np.array([0, 1]), np.array([1.0, 1.0]), np.array([1, 2, 2]))
-    >>> planes = Planes(slopes, np.ones(3), np.diag([1.0, 1.0, 0.0]), np.array([3.0, 1.0, 0.0]))
-    >>> left = trimmed(planes, np.zeros(3), 1)
-    >>> left.slopes.values, left.gram, left.alpha
-    (array([0.75, 0.25]), array([[0.625]]), array([4.]))
+    >>> slopes = Slopes(np.array([0, 1, 2]), np.array([1.0, 1.0, 5.0]), np.array([1, 2, 3]))
+    >>> merged_slopes(slopes, 0, 1, np.array([0.75, 0.25]))
+    Slopes(indices=array([0, 1, 2]), values=array([0.75, 0.25, 5.  ]), ends=array([2, 3]))
     """
-    slopes, offsets, gram, alpha = planes
-    left = native.trim_block(*slopes, offsets, gram, alpha, gradients, room)
-    return Planes(Slopes(*left[:3]), *left[3:])
+    return Slopes(*native.merge_slopes(*slopes, first, second, *shares.tolist()))
