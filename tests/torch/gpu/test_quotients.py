@@ -11,7 +11,7 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, findings, quotients  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, findings, quotients  # noqa: E402
 from tallytree.torch.inputs import Ends  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
@@ -116,6 +116,21 @@ def test_small_losses_have_all_digits(device, loss, names):
 @pytest.mark.parametrize("shared", [True, False])
 def test_numbers_of_tags(device, states, shared):
     agree(*batch(states, shared=shared, states=states), tt.losses.FBeta(background=0), None, device)
+
+
+def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
+    scores, tags = batch(6)
+    loss = tt.losses.FBeta(background="O")
+    monkeypatch.setattr(compiling, "processors", lambda _: 6)
+    expected = backend._risk(scores, loss, NAMES, tags)[0]
+    need = backend.loss_bytes(scores, loss, NAMES, tags, "risk")
+    for room in (need, need // 3, need // 6 + 8):
+        monkeypatch.setattr(compiling, "room", lambda _, room=room: room)
+        assert backend.loss_bytes(scores, loss, NAMES, tags, "risk") <= room
+        torch.testing.assert_close(backend._risk(scores, loss, NAMES, tags)[0], expected)
+    monkeypatch.setattr(compiling, "room", lambda _: need // 6 - 8)
+    with pytest.raises(tt.BudgetError, match="sums of one sentence need"):
+        backend._risk(scores, loss, NAMES, tags)
 
 
 @pytest.mark.parametrize("loss", TABLES, ids=str)

@@ -12,6 +12,7 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import floor, log2
 
 import numpy as np
 import torch
@@ -21,10 +22,12 @@ from torch import Tensor
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.tallied_chains import Names
 from tallytree.bulk.truth_tables import PositionTables
+from tallytree.errors import BudgetError
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.nodes import FBeta, IntersectionOverUnion, Recall
 from tallytree.losses.positions import HammingDistance, HammingLoss
+from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address
 from tallytree.torch.gpu.findings import Findings
@@ -59,8 +62,8 @@ def _gauss(count: int, power: float) -> tuple[Numbers, Numbers]:
 
 
 @lru_cache(maxsize=4096)
-def inverses(offset: float, most: int) -> tuple[Numbers, Numbers]:
-    """Return few numbers with ``Σ w x^k = 1 / (offset + k)`` for k from 0 to `most`."""
+def _enough(offset: float, most: int) -> int:
+    """Return how many numbers are enough for inverses from an offset on: fewer are for larger ones."""
     powers = np.arange(most + 1)[:, np.newaxis]
 
     def error(count: int) -> float:
@@ -71,12 +74,19 @@ def inverses(offset: float, most: int) -> tuple[Numbers, Numbers]:
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if error(middle) <= _ACCURACY else (middle + 1, high)
-    return _gauss(low, offset - 1)
+    return low
+
+
+@lru_cache(maxsize=4096)
+def inverses(offset: float, most: int) -> tuple[Numbers, Numbers]:
+    """Return few numbers with ``Σ w x^k = 1 / (offset + k)`` for k from 0 to `most`."""
+    return _gauss(_enough(2.0 ** floor(log2(offset)), most), offset - 1)
 
 
 def _rule(offset: float, length: int) -> tuple[Numbers, Numbers]:
     """Return the numbers for quotients with an offset, in sentences of some length; errors are 0 if k is."""
-    most = -(-length // 4) * 4
+    step = 4 * 2 ** max(0, (length - 1).bit_length() - 5)  # so that sentences of similar length share them
+    most = -(-length // step) * step
     if offset > 0:
         return inverses(offset, most)
     x, w = inverses(1.0, most - 1)
@@ -251,11 +261,23 @@ class Shape:
         return shared * (states**2 + 1) // 2 * 16 + self.warps * each
 
     def blocks(self, device: torch.device) -> int:
-        """Return the number of blocks: as many as the device can use, and as fit in free memory."""
+        """Return the number of blocks: as many as the device can use, and as fit in free memory.
+
+        Raises
+        ------
+        BudgetError
+            The sums of one sentence do not fit.
+        """
         each = self.block_bytes
         if self._most * each <= compiling.plenty(device):
             return self._most
-        return max(1, min(self._most, int(0.9 * compiling.room(device)) // each))
+        room = compiling.room(device)
+        if each > room:
+            raise BudgetError(
+                f"the sums of one sentence need {readable_bytes(each)} on {device}, but only "
+                f"{readable_bytes(room)} are free; split long sentences, or move the scores to the CPU"
+            )
+        return min(self._most, max(1, int(0.9 * room) // each))
 
     @property
     def block_bytes(self) -> int:
