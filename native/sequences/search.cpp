@@ -9,7 +9,7 @@ namespace tallytree::sequences {
 namespace {
 
 constexpr Index kBeam = 40;
-constexpr Index kFirst = 32, kMore = 4;  // a box is first looked through for few cells, then for more
+constexpr Index kFirst = 32, kMore = 8;  // a box is first looked through for few cells, then for more
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::unique_ptr<Counter> counter_of(const Problem &problem, const Sentences &sentences, const Counted &counted) {
@@ -196,7 +196,9 @@ bool LengthSearch::run() {
     if (measure_.geometric() && without_longest()) return true;
     if (Split likely = counter_->split(passes_[0].labelling); likely.share != split(0).share) add(std::move(likely));
     fixed_point();
-    std::vector<Todo> left{{whole_, std::max<Index>(limits_.few / kFirst, 1), kInfinity}};
+    // Passes of BLEU take as long as hundreds of cells, so that shares are not looked for before a whole band.
+    const Index first = measure_.geometric() ? limits_.few : std::max<Index>(limits_.few / kFirst, 1);
+    std::vector<Todo> left{{whole_, first, kInfinity}};
     bool going = true;
     while (going && !left.empty()) {
         std::stable_sort(left.begin(), left.end(), [](const Todo &a, const Todo &b) { return a.budget < b.budget; });
