@@ -7,8 +7,7 @@ namespace tallytree::bounds {
 namespace {
 
 constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
-constexpr double kPassPrice = 2.5;  // operations of a whole table that take as long as one of a pass,
-constexpr double kStepPrice = 200;  // and as long as a step of it, besides
+constexpr double kSlower = 10;      // operations of a whole table that take as long as a unit of work
 
 // Whether a join adds up tables of the same states in the same order, as in trees.
 bool is_aligned(std::span<const Loop> loops) {
@@ -89,7 +88,8 @@ double GraphMessages::kept() const {
 Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
-    found.pass = kPassPrice * tables_->operations() + kStepPrice * static_cast<double>(skeleton_->steps.size());
+    found.pass = kSlower * tables_->pass_work();
+    found.cell = kSlower * tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }
