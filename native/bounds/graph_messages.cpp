@@ -1,5 +1,4 @@
 #include "bounds/graph_messages.h"
-
 #include "tables/upward.h"
 
 namespace tallytree::bounds {
@@ -7,8 +6,8 @@ namespace tallytree::bounds {
 namespace {
 
 constexpr std::int32_t kDeep = 64;  // steps after which messages are brought back to about 0
-// Operations of a whole table that take as long as a unit of work; an operation and a step of a pass over a small tree.
-constexpr double kSlower = 10, kNarrow = 2.5, kEachStep = 200, kManySteps = 256;
+constexpr double kSlower = 10;      // operations of a whole table for a unit of work; of a pass over a small tree:
+constexpr double kNarrow = 2.5, kEachStep = 200, kManySteps = 256;
 
 // Whether a join adds up tables of the same states in the same order, as in trees.
 bool is_aligned(std::span<const Loop> loops) {
@@ -90,8 +89,8 @@ Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
     const auto steps = static_cast<double>(skeleton_->steps.size());
-    found.pass = skeleton_->width <= 1 && steps <= kManySteps ? kNarrow * tables_->operations() + kEachStep * steps
-                                                              : kSlower * tables_->pass_work();
+    const bool small = skeleton_->width <= 1 && steps <= kManySteps;
+    found.pass = small ? kNarrow * found.sums + kEachStep * steps : kSlower * tables_->pass_work();
     found.cell = kSlower * tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
