@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial, reduce
 from operator import and_
 from typing import Any, NamedTuple
 
 import bounded_batches
+import drawn
 import numpy as np
+import phases
 import pruned
 import segmentation as segmentations
 from common import Row, interleaved, show, slope
@@ -231,6 +234,44 @@ def growth(quick: bool, budget: float) -> list[Row]:
     return rows
 
 
+UNSEEN = 5000  # constants were chosen by other questions
+
+
+def asked_both_ways(seed: int, seconds: float = 0.1) -> Row:
+    """Return the milliseconds of a question by full tables and by ``"auto"``, cold and warm, in turns."""
+    asked, best, spent = drawn.question(seed), dict[str, float](), 0.0
+    for done in range(40):
+        for state in ("cold", "warm"):
+            for way in ("full", "auto"):
+                if state == "cold":
+                    phases.forget()
+                began = time.process_time()
+                with suppress(tt.InfeasibleError):
+                    asked.ask(way)
+                took = time.process_time() - began
+                spent += took
+                best[f"{way} {state}"] = min(best.get(f"{way} {state}", np.inf), took)
+        if done >= 2 and spent > seconds:
+            break
+    ratios = {state: best[f"auto {state}"] / best[f"full {state}"] for state in ("cold", "warm")}
+    row: Row = {"case": f"{asked.kind}: {asked.name}", "full ms": best["full warm"] * 1e3}
+    return {**row, "auto ms": best["auto warm"] * 1e3, **{f"auto / full, {s}": r for s, r in ratios.items()}}
+
+
+def unseen(quick: bool) -> dict[str, list[Row]]:
+    """Print and return the worst ratios of questions drawn at random, and what is usual."""
+    rows = [asked_both_ways(UNSEEN + number) for number in range(20 if quick else 400)]
+    summary: list[Row] = []
+    for state in ("cold", "warm"):
+        ratios = [row[f"auto / full, {state}"] for row in rows]
+        high = {"99 %": float(np.quantile(ratios, 0.99)), "largest": max(ratios)}
+        summary.append({"state": state, "questions": len(rows), "median": float(np.median(ratios)), **high})
+    worst = sorted(rows, key=lambda row: -max(row["auto / full, cold"], row["auto / full, warm"]))[:12]
+    show("questions drawn at random: auto / full", summary)
+    show("the worst of them", worst)
+    return {"drawn": summary, "drawn, worst": worst}
+
+
 def main(quick: bool = False) -> dict[str, list[Row]]:
     budget = 0.3 if quick else 2.0
     large = ("100,000", "800", "tree of 10,000")
@@ -249,7 +290,14 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     batches = bounded_batches.tables(quick)
     for title, rows in batches.items():
         show(f"{title} (microseconds of processor time each)", rows)
-    return {"bounds": helped, "degenerate": worst, "graphs": graphs, "growth": grown, **batches}
+    return {
+        "bounds": helped,
+        "degenerate": worst,
+        "graphs": graphs,
+        "growth": grown,
+        **batches,
+        **unseen(quick),
+    }
 
 
 if __name__ == "__main__":

@@ -57,10 +57,11 @@ PyNeed make_need(Scaling scaling, double margin, double truth, Doubles numerator
     return made;
 }
 
-// Of a plain pass over a program: operations, and bytes with what all passes share.
+// Of a plain pass over a program: operations, units of work, and bytes with what all passes share.
 auto pass_price(const PySkeleton &skeleton) {
     const Skeleton &program = *skeleton.skeleton;
-    return nb::make_tuple(LocalTables::operations(program),
+    const double operations = LocalTables::operations(program);
+    return nb::make_tuple(operations, LocalTables::pass_work(program, operations),
                           LocalTables::bytes(program) + GraphMessages::bytes(program, 1));
 }
 

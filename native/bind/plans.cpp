@@ -2,6 +2,7 @@
 #include "bind/checks.h"
 #include "plan/give_back.h"
 #include "plan/memory_estimate.h"
+#include "plan/table_price.h"
 #include "plan/order.h"
 #include "plan/rolling.h"
 
@@ -65,6 +66,14 @@ auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
     nb::gil_scoped_release release;
     const MemoryEstimate found = estimate_memory(skeleton.skeleton, request, kPoll);
     return std::tuple(found.bytes, found.largest, found.states, found.tallies);
+}
+
+// Operations of the full tables, and the work that they take at least.
+auto price_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
+              const std::vector<Index> &low, const std::vector<Index> &high) {
+    const auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, Mode::Rows, 0);
+    const TablePrice price = price_of_tables(*skeleton.skeleton, request);
+    return std::tuple(price.operations, price.work);
 }
 
 auto least_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
@@ -208,6 +217,7 @@ void bind_plans(nb::module_ &m) {
     m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
     m.def("estimate_memory", &memory_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a,
           "memory_limit"_a, "single"_a = false);
+    m.def("table_price", &price_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a);
     m.def("least_tallies", &least_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a);
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,

@@ -58,19 +58,30 @@ void Search::tighten() {
     if (value_ == kNegativeInfinity) separate(box);
 }
 
+// How far a pass is from where its slope is 0, on a scale on which prices lead evenly from one end of the statistic to
+// the other: the logarithm of the odds. Near its ends, tallies themselves hardly change with the price.
+double Search::odds(const Pass &pass, double slope) const {
+    const double low = static_cast<double>(subject_.range().low[0]) - 0.5,
+                 high = static_cast<double>(subject_.range().high[0]) + 0.5;
+    const auto tally = static_cast<double>(pass.tally[0]);
+    const auto of = [&](double at) { return std::log((at - low) / (high - at)); };
+    return of(tally) - of(std::clamp(tally - slope, low + 0.5, high - 0.5));
+}
+
 // Prices between a pass on either side of the least value; none where they are the best. If the last pass has halved
 // the least slope, slopes change evenly, and the next price is where the slope would be 0. Otherwise it is where the
 // tangents meet: that is the least value if it is at a corner, but in the middle if slopes change evenly.
 std::optional<double> Search::crossing(const Box &box, double precision, Bracket &known) const {
     std::optional<Cut> low, high;
-    double low_at = kNegativeInfinity, high_at = kInfinity, best = kInfinity;
+    double low_at = kNegativeInfinity, high_at = kInfinity, best = kInfinity, low_odds = 0, high_odds = 0;
     for (const Pass &one : passes_) {
         const Cut at = cut(one, box);
         const double price = one.prices[0], slope = at.slope[0];
         best = std::min(best, at.value);
         if (slope == 0) return {};
-        if (slope < 0 && price >= low_at) low = at, low_at = price;
-        if (slope > 0 && price <= high_at) high = at, high_at = price;
+        const double ahead = odds(one, slope);
+        if (slope < 0 && price >= low_at) low = at, low_at = price, low_odds = -ahead;
+        if (slope > 0 && price <= high_at) high = at, high_at = price, high_odds = ahead;
     }
     const double below = low ? -low->slope[0] : kInfinity, above = high ? high->slope[0] : kInfinity;
     const bool even = std::min(below, above) <= 0.5 * known.nearest;
@@ -80,14 +91,19 @@ std::optional<double> Search::crossing(const Box &box, double precision, Bracket
                             (high->slope[0] - low->slope[0]);
         const double meet = low->value + low->slope[0] * (next - low_at);
         if (best - meet < precision || !(next > low_at && next < high_at)) return {};
-        const double flat = low_at + (high_at - low_at) * level(below, above);
+        const double flat = low_at + (high_at - low_at) * level(low_odds, high_odds);
         return even && flat > low_at && flat < high_at ? flat : next;
     }
-    const double from = low ? low_at : high_at;
+    const double from = low ? low_at : high_at, left = low ? low_odds : high_odds;
     if ((from == 0 && !useful(0, low ? 1 : -1, box)) || known.step > 1e9 * scale_) return {};
+    // a little beyond where the last two passes would lead, if they say more than how far the last step was
+    const double gained = known.left - left;
+    if (std::isfinite(gained) && gained > 0)
+        known.step = std::clamp(1.1 * left / gained * known.step, 0.5 * known.step, 8 * known.step);
+    else if (known.left < kInfinity) known.step *= 2;
+    known.left = left;
     double next = low ? from + known.step : from - known.step;
     if (from * next < 0 && !useful(0, low ? 1 : -1, box)) next = 0;
-    known.step *= 2;
     return next;
 }
 

@@ -1,13 +1,13 @@
 #include "bounds/graph_messages.h"
-
 #include "tables/upward.h"
 
 namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kPassPrice = 2.5;  // operations of a whole table that take as long as one of a pass,
-constexpr double kStepPrice = 200;  // and as long as a step of it, besides
+// Operations of a whole table for a unit of work; and of a pass over a small tree.
+constexpr double kSlower = 10;
+constexpr double kNarrow = 2.5, kEachStep = 200, kManySteps = 256;
 
 }  // namespace
 
@@ -116,7 +116,10 @@ double GraphMessages::kept() const {
 Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
-    found.pass = kPassPrice * tables_->operations() + kStepPrice * static_cast<double>(skeleton_->steps.size());
+    const auto steps = static_cast<double>(skeleton_->steps.size());
+    const bool small = skeleton_->width <= 1 && steps <= kManySteps;
+    found.pass = small ? kNarrow * found.sums + kEachStep * steps : kSlower * tables_->pass_work();
+    found.cell = kSlower * tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }

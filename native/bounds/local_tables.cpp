@@ -139,6 +139,13 @@ double LocalTables::operations(const Skeleton &skeleton) {
     return sum;
 }
 
+double LocalTables::pass_work(const Skeleton &skeleton, double operations) {
+    const auto steps = static_cast<double>(skeleton.steps.size());
+    if (skeleton.width > 1) return 0.9 * operations + 85 * steps;
+    const bool chain = skeleton.steps.size() <= skeleton.cardinalities.size() + 1;
+    return chain ? 0.25 * operations + 14 * steps : 0.7 * operations + 30 * steps;
+}
+
 double LocalTables::operations(const Skeleton &skeleton, Index t) {
     const Step &step = skeleton.steps[t];
     return skeleton.states[t] * (step.verb == Verb::Eliminate ? static_cast<double>(step.gone.count) : 1);

@@ -81,6 +81,8 @@ class LocalTables : public Subject {
     // How many sums of local scores and messages a pass over a program makes.
     static double operations(const Skeleton &skeleton);
     static double operations(const Skeleton &skeleton, Index step);
+    // What a pass of so many operations takes, in units of work: steps take time of their own.
+    static double pass_work(const Skeleton &skeleton, double operations);
 
     const Skeleton &skeleton() const { return *skeleton_; }
     Index statistics() const override { return skeleton_->statistics; }
@@ -92,8 +94,10 @@ class LocalTables : public Subject {
     const Box &range() const override { return facts_.range; }
     double magnitude() const override { return facts_.magnitude; }
     double operations() const override { return facts_.operations; }
+    double pass_work() const override { return pass_work(*skeleton_, operations()); }
     // Large bands, of graphs that are strongly coupled, do not stay in the cache; those of trees are small.
-    double cell() const override { return skeleton_->width > 1 ? 32 : Subject::cell(); }
+    double cell() const override { return skeleton_->width > 1 ? 20 : 16; }
+    double labelling_work() const override { return 20 * static_cast<double>(choices()); }
     Index length() const override { return static_cast<Index>(skeleton_->cardinalities.size()); }
     Index variables() const override { return length(); }
     Index choices() const override { return static_cast<Index>(skeleton_->steps.size()); }

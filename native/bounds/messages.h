@@ -73,6 +73,7 @@ struct Measures {
     double magnitude = 0;  // the largest sizes of all scores, added up
     double sums = 0;       // roughly how many numbers a regret is added up from, at most
     double pass = 0;       // what a pass takes, in operations of a whole table
+    double cell = 64;      // what a cell of a band takes, likewise
     double few = 0;        // the work of a band that takes about as long as a pass
 };
 

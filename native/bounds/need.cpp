@@ -189,6 +189,8 @@ std::vector<FewBox> Need::with_loss(const FewBox &part) const {
 }
 
 FewLeast Need::least_table(double value, const Few<double> &prices, const FewBox &part) const {
+    constexpr double kTally = 2, kDivided = 10;
+    work_ += (scaling == Scaling::Slack ? kDivided : kTally) * static_cast<double>(part.tallies());
     FewLeast best;
     Few<Index> l = part.low;
     for (l[0] = part.low[0]; l[0] <= part.high[0]; l[0]++)
@@ -221,7 +223,9 @@ Least Need::least(double value, const Prices &prices, const Box &part) const {
 }
 
 FewLeast Need::least_of_few(double value, const Few<double> &prices, const FewBox &part) const {
+    constexpr double kQuotient = 60;
     if (!losses.empty()) return least_table(value, prices, part);
+    work_ += kQuotient;
     FewLeast best;
     if (scaling == Scaling::Margin) {
         best = least_quotient(-margin, numerator, denominator, prices, part);
@@ -236,12 +240,28 @@ FewLeast Need::least_of_few(double value, const Few<double> &prices, const FewBo
     return best;
 }
 
+// Under slack scaling: what a score of `most` - λ·l would be worth, and a little more than rounding may take from it.
+double Need::highest_value(double most, const Few<double> &prices, const FewBox &part) const {
+    constexpr double kTally = 2, kRounded = 16 * kUnit;
+    work_ += kTally * static_cast<double>(part.tallies());
+    double best = kNegativeInfinity;
+    each_tally(part, [&](const Few<Index> &l) {
+        const double x = losses[place(l)];
+        if (std::isnan(x) || x <= 0) return;
+        double size = std::abs(most) + std::abs(margin) + std::abs(truth);
+        for (Index p = 0; p < kMostStatistics; p++) size += std::abs(prices[p] * static_cast<double>(l[p]));
+        best = std::max(best, x * (most - paid(prices, l) + margin - truth + kRounded * size));
+    });
+    return best;
+}
+
 double Need::ceiling(double most, const Prices &prices, const Box &part) const {
     const double none = scaling == Scaling::Slack && lossless_ ? 0.0 : kNegativeInfinity;
     if (scaling != Scaling::Slack) {
         const Least one = least(0.0, prices, part);
         return one.value == kInfinity ? none : std::min(most - one.value, top);
     }
+    if (!losses.empty()) return std::min(std::max(highest_value(most, prices.first(), FewBox(part)), none), top);
     double low = -1, high = 1;  // need rises with the value, so that the largest one is found by halving
     const auto reached = [&](double value) { return most >= least(value, prices, part).value; };
     while (high < 1e300 && reached(high)) high *= 4;

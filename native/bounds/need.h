@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "bounds/tally.h"
 
@@ -69,6 +70,9 @@ class Need {
     bool prepare();
     // The largest loss on the box, in size.
     double largest_loss() const { return largest_loss_; }
+    // What has been looked at since the last call of `take_work`, in units of work.
+    double work() const { return work_; }
+    double take_work() const { return std::exchange(work_, 0.0); }
     // A part of the box without the tallies that have no loss, as boxes.
     std::vector<FewBox> with_loss(const FewBox &part) const;
 
@@ -76,11 +80,13 @@ class Need {
     double loss(const Few<Index> &tally) const;
     Index place(const Few<Index> &tally) const;
     FewLeast least_table(double value, const Few<double> &prices, const FewBox &part) const;
+    double highest_value(double most, const Few<double> &prices, const FewBox &part) const;
     FewLeast least_of_few(double value, const Few<double> &prices, const FewBox &part) const;
 
     Index lossless_ = 0;
     Few<Index> corner_{};  // the tally without loss, if there is one
     double largest_loss_ = 0;
+    mutable double work_ = 0;
 };
 
 // The least scale * n(l) / d(l) + λ·l over the tallies of a box, on which d is positive; a lower bound of it where the

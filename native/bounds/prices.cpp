@@ -27,7 +27,7 @@ Prices Search::payable(Prices prices) const {
 
 const Pass &Search::pass(const Prices &prices) {
     passes_.push_back(messages_.pass(payable(prices), meter_));
-    work_ += subject_.operations();
+    work_ += subject_.pass_work() + need_.take_work();
     last_ = passes_.size() - 1;
     offer_best(passes_.back());
     if (report_) note_bound(passes_.back());
@@ -49,7 +49,7 @@ void Search::go_back(Prices prices) {
     if (passes_[last_].prices == prices) return;
     if (!messages_.recall(prices)) {
         messages_.pass(prices, meter_);
-        work_ += subject_.operations();
+        work_ += subject_.pass_work();
     }
     while (passes_[last_].prices != prices) last_ = (last_ + 1) % passes_.size();
 }
@@ -184,7 +184,7 @@ bool Search::shrink(Box &box) {
         changed = false;
         for (Index p = 0; p < statistics_; p++)
             for (const bool above : {false, true})
-                for (Index step = box.extent(p) / 2; step > 0;) {
+                for (Index step = box.extent(p) / 2; step > 0 && !spent();) {
                     Box slice = box;
                     if (above) slice.low[p] = box.high[p] - step + 1;
                     else slice.high[p] = box.low[p] + step - 1;

@@ -72,7 +72,7 @@ Outcome Search::relax(const Report &report) {
     constexpr double kFewCells = 65536;
     report_ = report;
     outcome_.prices = Prices(statistics_);
-    const double all = static_cast<double>(stops_.passes) * subject_.operations();
+    const double all = static_cast<double>(stops_.passes) * subject_.pass_work();
     stops_.work = std::min(stops_.work, all + subject_.cell() * kFewCells);
     if (pass(Prices(statistics_)).most != kNegativeInfinity) {
         tighten();
@@ -204,7 +204,7 @@ double Search::larger_budget(double budget) {
     grown_budget_ = budget;
     grown_work_ = work;
     if (!known) return most;
-    const double wanted = std::max(3 * work, 0.25 * subject_.operations() / subject_.cell());
+    const double wanted = std::max(3 * work, 0.25 * subject_.pass_work() / subject_.cell());
     const double next = root + std::log(wanted / work) / slope;
     return std::clamp(next * next, 1.1 * budget, most);
 }
@@ -216,6 +216,7 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     go_back(from.prices);
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * subject_.operations();
+    work_ += need_.take_work();
     const double left = (stops_.work - work_) / subject_.cell();
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
@@ -250,7 +251,7 @@ void Search::keep_candidates(const Pass &pass) {
     std::vector<std::int64_t> labelling(subject_.length());
     const auto decode = [&](std::size_t i) {
         messages_.decode(static_cast<Index>(i), labelling.data());
-        work_ += static_cast<double>(4 * subject_.choices());
+        work_ += subject_.labelling_work();
         meter_.spend(static_cast<double>(subject_.choices()));
         offer(labelling);
     };
@@ -309,6 +310,7 @@ void Search::split(const Part &part, std::vector<Part> &parts) const {
 
 // What is known in the end.
 void Search::conclude(std::vector<Part> &left) {
+    work_ += need_.take_work();
     outcome_.value = value_;
     outcome_.work = work_;
     outcome_.passes = passes_;

@@ -34,7 +34,7 @@ struct Proven {
 
 // When to stop, even if something better may be left.
 struct Stops {
-    double work = kInfinity;                                 // in operations of plain passes
+    double work = kInfinity;                                 // in the units of the subject
     std::size_t passes = std::numeric_limits<Index>::max();  // how many
     double gap = 0;                                          // between the bound and the value; see `Search::relax`
     bool bands = true;                                       // otherwise it stops at the least bound that prices give
@@ -90,9 +90,10 @@ class Search {
         int rounds;        // at most
         bool cuts;         // whether the box is cut on the way
     };
-    struct Bracket {         // around the least budget, for one price
-        double step;         // to the next price, until there is one on either side
-        double nearest = 0;  // the least size of a slope
+    struct Bracket {              // around the least budget, for one price
+        double step;              // to the next price, until there is one on either side
+        double nearest = 0;       // the least size of a slope
+        double left = kInfinity;  // the odds that the last step began with, if it ended on the same side
     };
     enum class State { Done, Split, Spent };
 
@@ -130,6 +131,7 @@ class Search {
     void tighten();
     bool useful(Index p, int side, const Box &box) const;
     Cut cut(const Pass &pass, const Box &box) const;
+    double odds(const Pass &pass, double slope) const;
     std::optional<double> crossing(const Box &box, double precision, Bracket &known) const;
     bool chords(Box &box, const Aim &aim);
     void fill_bundle(const Box &box, const Prices &centre);
@@ -140,7 +142,7 @@ class Search {
     double most_slack() const;
     bool closed() const { return bound_ - value_ <= std::max(stops_.gap, 2 * outcome_.slack); }
     double aim() const { return value_ == kNegativeInfinity ? 0.0 : value_; }
-    bool spent() const { return work_ > stops_.work; }
+    bool spent() const { return work_ + need_.work() > stops_.work; }
     bool may_pass() const { return !spent() && passes_.size() < stops_.passes && !closed(); }
 
     Messages &messages_;

@@ -23,8 +23,11 @@ class Subject {
     virtual double magnitude() const = 0;
     // How many sums of scores and messages a pass makes.
     virtual double operations() const = 0;
-    // How many of them take as long as a cell of a band.
+    // What takes how long, in units of work: a pass, a cell of a band, and to find and evaluate a labelling of one. A
+    // unit is about a nanosecond for models, and an operation of a pass for sentences.
+    virtual double pass_work() const { return operations(); }
     virtual double cell() const { return 16; }
+    virtual double labelling_work() const { return 4 * static_cast<double>(choices()); }
     // How many numbers a labelling has.
     virtual Index length() const = 0;
     // How many parts a labelling is made of, each with a score of its own, and how many steps that takes.

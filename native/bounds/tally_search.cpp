@@ -9,6 +9,7 @@ constexpr std::size_t kMostPassesPlain = 48;  // where a constraint is far from 
 constexpr double kMostMagnitude = 1e250;      // of scores: prices of this size are paid many times
 constexpr std::size_t kMostCandidates = 64;
 constexpr double kReached = 1.5;  // times the least budget there can be: passes hardly make it smaller
+constexpr double kSwept = 8;      // operations of a whole table that take as long as to look at a listed tally
 constexpr double kTry = 0.5;      // a budget of about so much of a score is worth a try
 
 template <class List>
@@ -199,7 +200,7 @@ void TallySearch::spread_all() {
 
 void TallySearch::pass(const Few<double> &prices) {
     const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
-    work_ += measures_.pass;
+    work_ += measures_.pass + kSwept * static_cast<double>(listed_);
     if (found.most == kNegativeInfinity) return;
     const Few<Index> &tally = found.tally.first();
     const bool known = met();
@@ -239,16 +240,17 @@ bool TallySearch::settle_losses() {
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
         if (asked_.count > 1 && budget <= kReached * apart())
-            return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
+            return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
         if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
             if (budget <= nothing && !equals_) return false;
-            if (last || budget <= nothing) return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
+            if (last || budget <= nothing)
+                return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
             if (peek(0.25 * budget, few)) continue;
         }
         const auto next = next_prices();
-        if (!next) return look((most_work_ - work_) / kCell) && keep_candidates(passes_[best_]);
+        if (!next) return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
         pass(*next);
     }
 }
@@ -256,7 +258,7 @@ bool TallySearch::settle_losses() {
 bool TallySearch::band(double budget, double most_work) {
     const double most = std::min(most_work, most_band_);
     const bool within = messages_->band(budget, std::min(most, room_), *meter_);
-    work_ += messages_->work() * kCell;
+    work_ += messages_->work() * measures_.cell;
     if (!within && room_ < most) throw OutOfRoom();
     return within;
 }

@@ -54,8 +54,7 @@ class TallySearch {
     static double bytes_each(Index statistics) { return 36 + 8 * static_cast<double>(statistics); }
 
   private:
-    static constexpr double kCell = 64;  // operations of a whole table that take as long as a cell of a band
-    struct Spread {                      // a budget, and the living tally that needs it
+    struct Spread {  // a budget, and the living tally that needs it
         double budget = kNegativeInfinity;
         Few<Index> tally{};
         Index number = -1;  // of the tally, in the lists

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "bulk/rounds.h"
+#include "plan/table_price.h"
 
 namespace tallytree {
 namespace {
@@ -22,11 +23,15 @@ constexpr double kHeld = 0.1;         // of the memory, which tables that wait f
 constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
 
 constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
-constexpr double kShareSeveral = 0.4;  // the same where several tallies are wanted,
-constexpr double kShareScored = 0.5;   // the same where there is no loss, over the number of statistics,
-constexpr double kLittle = 8e4;        // with some microseconds for each statistic on top of it
-constexpr double kMostTables = 2;      // prices of a whole table, which it may take where it is asked for
-constexpr double kBandBytes = 80;      // of one operation of a band, at most
+constexpr double kShareSeveral = 0.18;   // the same where several tallies are wanted,
+constexpr double kShareScored = 0.4;     // the same where there is no loss,
+constexpr double kLittle = 6e4;          // with some microseconds for each statistic on top of it
+constexpr std::size_t kManySteps = 256;  // of a chain or tree
+constexpr double kShareLarge = 0.3;      // on wide graphs and with more steps, without that,
+constexpr double kLoaded = 1500;         // less what it takes to load a step for a search
+constexpr double kSlower = 10;           // operations that take as long as a unit of work
+constexpr double kMostTables = 2;        // prices of a whole table, which it may take where it is asked for
+constexpr double kBandBytes = 80;        // of one operation of a band, at most
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -125,12 +130,15 @@ class ItemSolver {
         const ScoreItem asked{skeleton_, item_.scores, item_.request, item_.allowed.get()};
         if (!takes(asked)) return false;
         const auto steps = static_cast<double>(skeleton_.steps.size() * skeleton_.statistics * skeleton_.statistics);
-        const double cost = desk_.search().share() * skeleton_.cost + kStep * steps;
+        const double cost = kSlower * price_of_tables(skeleton_, item_.request).work + kStep * steps;
         if (!open() && cost < kWorthTrying) return false;
         Meter meter(poll_);
         const auto each = static_cast<double>(skeleton_.statistics);
-        const double work = open() ? kMostTables * cost : kShareScored / each * cost + kLittle * each;
-        return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
+        const bool small = skeleton_.width <= 1 && skeleton_.steps.size() <= kManySteps;
+        const double few = kShareScored * cost + kLittle * each;
+        const double many = kShareLarge * cost - kLoaded * static_cast<double>(skeleton_.steps.size());
+        const double work = open() ? kMostTables * cost : small ? few : many;
+        return work > 0 && desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
     }
 
     template <class Asked>

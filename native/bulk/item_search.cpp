@@ -30,25 +30,6 @@ std::optional<FewBox> relevant(const ScoreItem &item, const Ends &ends) {
     return box;
 }
 
-// About which part of a whole table is on the way to such tallies. Short rows take as long as longer ones.
-double share_of(const ScoreItem &item, const Ends &ends) {
-    constexpr double kShort = 16;
-    double share = 1, widest = 0, longer = 1;
-    for (Index p = 0; p < item.skeleton.statistics; p++) {
-        const double span = ends.high[p] - ends.low[p] + 1;
-        const auto low = static_cast<double>(item.request.window.low[p]),
-                   high = static_cast<double>(item.request.window.high[p]);
-        const bool capped = static_cast<double>(item.request.caps[p]) < ends.high[p];  // the cost of a table knows that
-        const double reach =
-            capped ? span : std::clamp(1 + std::min(high - ends.low[p], ends.high[p] - low), 1.0, span);
-        share *= reach / span;
-        if (reach <= widest) continue;
-        widest = reach;
-        longer = std::min(span, reach + kShort) / reach;
-    }
-    return share * longer;
-}
-
 }  // namespace
 
 bool has_ties(const Skeleton &skeleton, std::span<const TableBlock<double>> scores) {
@@ -84,7 +65,6 @@ bool ItemSearch::take(const ScoreItem &item, double may_wait) {
     const auto box = relevant(item, ends);
     if (!box) return false;
     box_ = *box;
-    share_ = share_of(item, ends);
     plain_ = PlainChain::of(skeleton, item.scores, item.request.shifts);
     if (chains_.held() > may_wait) chains_.forget();
     bytes_ = chains_.held() + (plain_ ? SentenceRows::bytes(*plain_) : graph_bytes(skeleton, kPasses)) +

@@ -40,8 +40,6 @@ class alignas(64) ItemSearch {
     bool run(const LossItem &item, Index count, double truth_score, double *prices, bounds::TallySearch::Limits limits,
              Meter &meter);
     bool run(const ScoreItem &item, bounds::TallySearch::Limits limits, Meter &meter);
-    // The part of a whole table that is about a window, of the item with a constraint that was taken last.
-    double share() const { return share_; }
     const bounds::TallySearch &found() const { return search_; }
     // The memory that waits for the next item, about.
     double kept() const { return chains_.kept() + tables_.kept() + graphs_.kept() + search_.kept(); }
@@ -58,7 +56,7 @@ class alignas(64) ItemSearch {
     bool chain_ = false;  // whether the item at hand is one
     std::optional<bounds::PlainChain> plain_;
     bounds::FewBox box_;  // its relevant tallies, where it has a constraint
-    double bytes_ = 0, share_ = 1;
+    double bytes_ = 0;
     bounds::TiedMessages *messages_ = nullptr;
 };
 

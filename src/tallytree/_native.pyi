@@ -317,7 +317,7 @@ class BoundsOutcome:
     def met(self) -> list[tuple[int, int]]: ...
     def labelling(self, row: int) -> NDArray[np.int64]: ...
 
-def pass_price(skeleton: Skeleton) -> tuple[float, float]: ...
+def pass_price(skeleton: Skeleton) -> tuple[float, float, float]: ...
 def search_by_bounds(
     skeleton: Skeleton,
     scores: Sequence[NDArray[np.float64]],
@@ -464,6 +464,13 @@ def estimate_memory(
     memory_limit: float,
     single: bool = False,
 ) -> tuple[float, int, float, float]: ...
+def table_price(
+    skeleton: Skeleton,
+    shifts: Sequence[NDArray[np.int64]],
+    caps: Sequence[int],
+    low: Sequence[int],
+    high: Sequence[int],
+) -> tuple[float, float]: ...
 def least_tallies(
     skeleton: Skeleton,
     shifts: Sequence[NDArray[np.int64]],

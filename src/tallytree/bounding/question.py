@@ -21,13 +21,14 @@ from tallytree.bounding.objectives import Tallies
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import SHARE, SearchPrice
-from tallytree.running.bounds import Wanted, evaluation_work
+from tallytree.running.bounds import EVALUATION, Wanted
 from tallytree.statistics.statistic import Statistic
 
 MOST_TALLIES = 1 << 22
 """The largest table over a box."""
 
 _EVALUATED = 6  # times that a search evaluates a function for each tally of the box, if bounds help
+_LISTED = 60.0  # units of work for each tally of a box that is listed
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
 _FEW_SEARCHES, _SEARCHES = 3, 8  # usual number and usual maximum for the best value of a function
 
@@ -131,19 +132,25 @@ class Question(NamedTuple):
         return self._quotient(asked, len(query.read))
 
     def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
-        """Return from what size on, in operations, a table is worth avoiding for this question.
+        """Return from what time on, in units of work, a table is worth avoiding for this question.
 
         A function takes several searches, and is evaluated several times for every tally of the box. For
-        functions with plateaus, it is fifty times: such a search ends at its limit. Tables of a single count
-        over chains and trees stay in the cache, and take about as long as those evaluations.
+        functions with plateaus, it is fifty times: such a search ends at its limit.
         """
-        if self.objective is not None and len(query.carried) == 1 and price.narrow:
-            return inf
         asked = None if self.objective is None else self.wanted(query)
         if asked is None:
             return 0.0
-        evaluations = price.slower * evaluation_work(query.subject) * _EVALUATED * asked[1].tallies
-        return max(evaluations / SHARE, _SEARCHES * price.operations)
+        evaluations = EVALUATION * _EVALUATED * asked[1].tallies
+        return max(evaluations / SHARE, _SEARCHES * price.work)
+
+    def listing_work(self, query: Query[Statistic]) -> float:
+        """Return the work of listing all tallies of the box: what a window and a quotient cannot express."""
+        known = None if self.objective is not None else self._hull(query, None)
+        if known is None or (query.windowed and self.scaling == "none"):
+            return 0.0
+        if query.windowed and self._straight(known[1], query):
+            return 0.0
+        return _LISTED * min(known[1].tallies, MOST_TALLIES)
 
     def _quotient(self, asked: Wanted, read: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return both lines over all statistics; None if a few tallies show that the loss is different."""

@@ -1,10 +1,10 @@
 """The strategy for a single question: the full table, or bounds.
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
-of the table; ``"full"`` never does. ``"auto"`` estimates the cost of the full table. Unless that is
-negligible, it tries bounds first, for a quarter to two fifths of that cost, and then falls back to the full
-table; if the table does not fit in memory, the search continues. Questions that a search does not support
-also fall back to the table.
+of the table; ``"full"`` never does. ``"auto"`` counts what the full table takes at least. Unless that is
+negligible, it tries bounds first, for up to half of that time, and then falls back to the full table; if the
+table does not fit in memory, the search continues. Questions that a search does not support also fall back
+to the table.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tallytree.running.bounds import Found, Search, Searcher, Wanted
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
-_TIMES, _LEAST = 2, 1e7
+_TIMES, _LEAST = 2, 2e8
 """With ``strategy="bounds"``, a search for the best value of a function may take this multiple of the cost of
-the table, and at least this many operations. If nearly all tallies have the same value, an unlimited search
+the table, and at least this much work. If nearly all tallies have the same value, an unlimited search
 would examine nearly all labellings."""
 
 
@@ -54,7 +54,7 @@ class Known(Protocol):
 def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchPrice | None:
     """Return the expected cost of a search.
 
-    None if bounds do not support the query, or if its table takes fewer than `least` operations.
+    None if bounds do not support the query, or if its table takes less than `least` work.
     """
     if not isinstance(query.subject, Model):
         return None
@@ -65,7 +65,7 @@ def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchP
 def first_work(query: Query[Any], options: Options, question: Question, least: float = 0.0) -> float:
     """Return how much work a search may take before using the full table; 0 if the table is cheaper.
 
-    Also 0 with ``strategy="auto"`` if the table takes fewer than `least` operations.
+    Also 0 with ``strategy="auto"`` if the table takes less than `least` work.
     """
     limit, function = work_limit(query.subject, options), question.objective is not None
     outline = engine_of(query.subject).outline
@@ -75,13 +75,13 @@ def first_work(query: Query[Any], options: Options, question: Question, least: f
         if outline is not None:
             return min(max(_LEAST, outline(query, options.plan).work(share=_TIMES)), limit)
         price = price_of(query, options)
-        return limit if price is None else min(max(_LEAST, price.work(_TIMES)), limit)
+        return limit if price is None else min(max(_LEAST, _TIMES * price.table_work), limit)
     if outline is not None:
         return min(outline(query, options.plan).work(searches=question.searches), limit)
     price = price_of(query, options, least)
-    if price is None or price.table_operations < question.least_table(query, price):
+    if price is None or not price.tried or price.table_work < question.least_table(query, price):
         return 0.0
-    return min(price.allowance, limit)
+    return min(price.allowance(question.listing_work(query)), limit)
 
 
 def work_limit(subject: Any, options: Options) -> float:

@@ -29,9 +29,10 @@ from tallytree.errors import ModelError, PerformanceWarning, TallytreeError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import Budget, thread_count
+from tallytree.planning.carried import tally_limits
 from tallytree.planning.options import PlanOptions, Strategy, read_options
 from tallytree.planning.orders import skeleton
-from tallytree.planning.plan import MODES, tally_limits
+from tallytree.planning.plan import MODES
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction

@@ -23,8 +23,8 @@ from tallytree.errors import BudgetError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit, readable_bytes
+from tallytree.planning.carried import tally_limits
 from tallytree.planning.orders import skeleton
-from tallytree.planning.plan import tally_limits
 from tallytree.statistics.statistic import Recipe, Statistic
 
 Counted = tuple[Statistic | Recipe, ...]

@@ -24,7 +24,7 @@ from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query
 from tallytree.statistics.statistic import Statistic
 
-_WORTH_TRYING = 1e8  # operations of a full table, about 50 ms
+_WORTH_TRYING = 1e7  # units of work of a full table
 
 
 def best_by_bounds(query: Query[Statistic], count: int, options: Options) -> list[Solution] | None:

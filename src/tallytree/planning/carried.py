@@ -16,6 +16,7 @@ from math import gcd
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from tallytree.errors import ModelError
+from tallytree.kernels import native
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.statistics.constraints import And, Constraint, Or
 from tallytree.statistics.linear import Comparison, Counted, Linear, Term
@@ -172,6 +173,12 @@ def window_ends(window: Window, positions: Iterable[int]) -> tuple[list[int], li
         lows.append(-NO_LIMIT if low is None else low)
         highs.append(NO_LIMIT if high is None else high)
     return lows, highs
+
+
+def tally_limits(statistics: Sequence[Counted], window: Window) -> tuple[list[int], list[int], list[int]]:
+    """Return the cap of each statistic, and the smallest and the largest relevant tally."""
+    caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
+    return caps, *window_ends(window, range(len(caps)))
 
 
 def is_linear(constraint: Constraint) -> bool:

@@ -54,7 +54,7 @@ _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
 
 # The orders for plain passes. The passes of one question take about ten times as long as one more order if
 # that is tried: on two segmentations, five orders saved a third of a pass, and twenty more a twentieth.
-_PASSES: _Tries = (("natural", 0), ("min-degree", 0), ("sweep", 0))
+_PASSES: _Tries = (("sweep", 0), ("natural", 0), ("min-degree", 0))
 _NEXT_FILL_FOR_PASSES = 20_000.0
 
 _RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)

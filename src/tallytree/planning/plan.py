@@ -19,7 +19,7 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_wide
-from tallytree.planning.carried import Window, window_ends
+from tallytree.planning.carried import Window, tally_limits
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
@@ -334,12 +334,6 @@ def check_window(planned: Window, wanted: Window) -> None:
         "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
         "profile; make one with tallytree.plan(model, statistics), without where="
     )
-
-
-def tally_limits(statistics: Sequence[Statistic], window: Window) -> tuple[list[int], list[int], list[int]]:
-    """Return the cap of each statistic, and the smallest and the largest relevant tally."""
-    caps = [native.UNCAPPED if s.cap is None else s.cap for s in statistics]
-    return caps, *window_ends(window, range(len(caps)))
 
 
 def _restored(shape: Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:

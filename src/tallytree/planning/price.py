@@ -31,9 +31,13 @@ class Shape:
         self.key = model.key
         self.cardinalities = model.cardinalities
         self.scopes = tuple([block.scopes for block in model.blocks])
+        self.tables = tuple([len(block.tables) for block in model.blocks])  # 1: all scopes share one
 
     def model(self) -> Model:
         """Return a model of this shape."""
         shapes = [tuple(self.cardinalities[scopes[0]].tolist()) for scopes in self.scopes]
-        blocks = [Block(scopes, np.zeros((1, *n))) for scopes, n in zip(self.scopes, shapes, strict=True)]
+        blocks = [
+            Block(scopes, np.broadcast_to(0.0, (count, *n)))
+            for scopes, count, n in zip(self.scopes, self.tables, shapes, strict=True)
+        ]
         return Model.from_blocks(self.cardinalities, blocks)

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from math import inf, log10
 from typing import NamedTuple
 
+import numpy as np
+
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
-from tallytree.planning.carried import Window
+from tallytree.planning.carried import Window, tally_limits
 from tallytree.planning.orders import Check, Order, drafted, skeleton
 from tallytree.planning.price import Price
 from tallytree.statistics.statistic import Statistic
@@ -25,33 +27,29 @@ Program = native.Skeleton
 
 MOST_STATISTICS = 3
 SLOWER = 10
-"""The number of table operations that take as long as one search operation."""
+"""The number of table operations that take as long as one unit of work."""
 
-# With a width above 1, plain passes go over long rows, too, unless a step has few operations; a window leaves
-# more of the table than its share of the tallies, since small parts keep all of theirs; and every row of
-# tallies costs as much as some more tallies, which matters if the window is narrow.
-_SLOWER_WIDE, _STEP_WIDE = 2.5, 500
-_KEPT_WIDE, _MOST_KEPT = 2.0, 0.75
-_ROW_WIDE = 16
+WORTH_TRYING = 1.5e6
+"""A search is tried if the full table takes as long as this much work, at least: some milliseconds."""
 
-WORTH_TRYING = 1e7
-"""A search is tried if the full table takes this many operations by the cost model: a millisecond or two."""
+SHARE = 0.5
+"""The fraction of what a table takes at least, which a search may take before the table is computed."""
 
-_WORTH_TRYING_WIDE = 3e7  # the same for a width above 1, where estimates are less exact
+_FEWEST = 2 / 3  # of the usual number of passes: few searches take less
 
-SHARE = 1 / 4
-"""The fraction of the cost of a table that a search may take before the table is computed."""
-
-_SHARE_WIDE = 0.4  # the same for a width above 1, where bands are small or very large
-_HOPE = 2 / 3  # there, passes are most of a search; often it takes no more than this of what is expected
-
-_CELL = 64  # search operations per cell of a band, including the choices examined for it
+_PASS_WIDE = 2.5  # table operations that take as long as one of a pass over a wide graph, to choose an order
+_CELL = 16  # units of work per cell of a band
 _CELL_BYTES = 80
-_JOINED = 4  # the cost model overestimates the tables of small parts that are joined
+_CALL, _ENTRY = 1e5, 12.0  # units of work for a table or a search besides, and for an entry of the scores
+_STEP, _STEP_WIDE = 150.0, 250.0  # for each step of the program of a search, of a forest and of a wide graph
+_OPERATION = 0.05  # units of work of an operation of a table, at least
 
 
 class SearchPrice(NamedTuple):
     """The expected cost of a search by bounds.
+
+    Times are in units of work, about a nanosecond each: passes and cells, and the operations, rows and cells
+    of tables are counted, and nothing is timed, so that the same question is always answered in the same way.
 
     Attributes
     ----------
@@ -63,12 +61,9 @@ class SearchPrice(NamedTuple):
         The number of table cells examined.
     peak_bytes : float
     table_operations : float
-        The cost of the full table by the cost model, which needs no layout; used by
-        ``strategy="auto"``.
-    slower : float
-        The number of table operations that take as long as one operation of a pass.
-    narrow : bool
-        Whether the model has a width of 1.
+        The number of add-max operations of the full table, from the ranges of its tallies.
+    pass_work, setup_work, table_work : float
+        The time of one pass, of setting up a search, and of the full table; of the table at least.
     """
 
     passes: int
@@ -76,30 +71,33 @@ class SearchPrice(NamedTuple):
     cells: float
     peak_bytes: float
     table_operations: float
-    slower: float = SLOWER
-    narrow: bool = True
+    pass_work: float
+    setup_work: float
+    table_work: float
+
+    @property
+    def work(self) -> float:
+        """The expected time of the search."""
+        return self.setup_work + self.passes * self.pass_work + _CELL * self.cells
 
     @property
     def operations(self) -> float:
         """The number of table operations that take as long."""
-        return self.slower * (self.passes * self.pass_operations + _CELL * self.cells)
+        return SLOWER * self.work
 
     @property
     def tried(self) -> bool:
         """Whether ``strategy="auto"`` tries bounds first."""
-        if self.narrow:
-            return self.table_operations >= WORTH_TRYING and self.operations < self.table_operations
-        enough = _SHARE_WIDE / _HOPE * self.table_operations
-        return self.table_operations >= _WORTH_TRYING_WIDE and self.operations < enough
+        return self.allowance() > 0
 
-    @property
-    def allowance(self) -> float:
-        """How much work ``strategy="auto"`` allows a search before it computes the table; 0 for none."""
-        return self.work(SHARE if self.narrow else _SHARE_WIDE) if self.tried else 0.0
+    def allowance(self, beside: float = 0.0) -> float:
+        """Return how much work ``strategy="auto"`` allows a search before it computes the table; 0 for none.
 
-    def work(self, times: float) -> float:
-        """Return how many search operations take this many times as long as the table."""
-        return times * self.table_operations / self.slower
+        `beside`: the work of preparing the question.
+        """
+        left = SHARE * self.table_work - self.setup_work - beside
+        enough = left >= _FEWEST * (self.work - self.setup_work)
+        return left if enough and self.table_work >= WORTH_TRYING else 0.0
 
     @property
     def offer(self) -> str:
@@ -130,13 +128,15 @@ def program_for(
 
     A forest has one program for passes and tables; a wide graph has one for each.
     """
-    if order is None:  # drafts, since several whole programs of a large model would not fit in the cache
+    if order is None and _narrow(
+        model
+    ):  # drafts, since several whole programs of a large model would not fit in the cache
         natural = skeleton(model, statistics, "natural", check, draft=True)
         if natural.width <= 1 and natural.step_count <= len(model) + 1:
             return skeleton(model, statistics, "natural", check, draft=draft)
         if skeleton(model, statistics, "min-degree", check, draft=True).width <= 1:
             return skeleton(model, statistics, None, check, draft=draft)
-    passes = 0.0 if order is not None and draft else _SLOWER_WIDE * _passes(model)
+    passes = 0.0 if order is not None and draft else _PASS_WIDE * _passes(model)
     return skeleton(model, statistics, order, check, draft=draft, passes=passes)
 
 
@@ -147,7 +147,7 @@ def _passes(model: Model) -> int:
 
 def pass_price(program: Program) -> Price:
     """Return the cost of a plain pass, including what all passes share."""
-    operations, size = native.pass_price(program)
+    operations, _, size = native.pass_price(program)
     return Price(program.variables, program.width, program.degree, 1, operations, int(size), "double")
 
 
@@ -161,63 +161,61 @@ def search_price(
 ) -> SearchPrice | None:
     """Return the cost of one question about these statistics by bounds; None if that is not supported.
 
-    `order`, `check`: as for a plan. Also None if the table takes fewer than `least` operations.
+    `order`, `check`: as for a plan. Also None if the table takes less than `least` work.
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
         return None
-    small = order is None and _chain_operations(model, statistics) < least
-    if small and skeleton(model, statistics, _first_try(model), check, draft=True).cost < least:
-        return None  # and its table needs this program, unlike one in the natural order
+    table = _Tables(statistics, window, inf)
+    small = not drafted(model, statistics)
+    if small and (order is not None or not _narrow(model)):  # its table needs this program, or has tried it
+        table = table.with_program(skeleton(model, statistics, order or "sweep", check, draft=True))
+        if table.work < least:
+            return None
     program = program_for(model, statistics, order, check, draft=True)
     if not program.feasible:
         return None
-    wide = program.width > 1
-    if drafted(model, statistics):
-        operations = program.pass_operations
-        size = 8 * operations
-    else:
-        operations, size = native.pass_price(program)
-    table = _table_operations(model, statistics, window, program, order, check)
-    if wide:
-        table += _ROW_WIDE * operations
-    if table < least:
+    table = table.with_program(program) if small else table.with_draft(program)
+    if table.work < least:
         return None
+    operations, size = program.pass_operations, 8 * program.pass_operations
+    work = operations
+    if small:
+        operations, work, size = native.pass_price(program)
     cells = 2.0 * len(model)
-    slower = min(SLOWER, _SLOWER_WIDE * (1 + _STEP_WIDE * len(model) / operations)) if wide else SLOWER
+    setup = 2 * _CALL + (_STEP_WIDE if program.width > 1 else _STEP) * program.step_count
+    setup += _ENTRY * sum(block.tables.size for block in model.blocks)
     size += _CELL_BYTES * cells
-    return SearchPrice(_passes(model), operations, cells, size, table, slower, not wide)
+    return SearchPrice(_passes(model), operations, cells, size, table.operations, work, setup, table.work)
 
 
-def _table_operations(
-    model: Model,
-    statistics: Sequence[Statistic],
-    window: Window,
-    program: Program,
-    order: Order | None,
-    check: Check | None,
-) -> float:
-    """Return the operations of the table by the cost model; `program`: that of plain passes."""
-    wide = program.width > 1
-    table = program.cost / (_JOINED if program.step_count > len(model) + 1 and not wide else 1)
-    if table < WORTH_TRYING:
-        return table
-    if wide and order is None:  # on a long grid, the best order for passes is far from that for tables
-        table = min(table, skeleton(model, statistics, "sweep", check, draft=True).cost)
-    share = _within_window(statistics, window)
-    return table * (min(_MOST_KEPT, _KEPT_WIDE * share) if wide and window else share)
+class _Tables(NamedTuple):
+    """The cheapest full table of some statistics: its operations, and its time in units of work."""
+
+    statistics: Sequence[Statistic]
+    window: Window
+    work: float
+    operations: float = inf
+
+    def with_program(self, program: Program) -> _Tables:
+        """Return the table of this program if it is cheaper: no tally is listed, but ranges are known."""
+        counts = [block.tables for s in self.statistics for block in s.blocks]
+        operations, work = native.table_price(program, counts, *tally_limits(self.statistics, self.window))
+        work += _CALL
+        return self._replace(work=work, operations=operations) if work < self.work else self
+
+    def with_draft(self, program: Program) -> _Tables:
+        """Return the same for a program without steps, by the cost model, which knows no ranges."""
+        operations = program.cost * _within_window(self.statistics, self.window)
+        return self._replace(work=_OPERATION * operations, operations=operations)
 
 
-def _first_try(model: Model) -> Order | None:
-    """Return the order whose program is generated first: of a forest the best one, of other graphs any."""
-    links = sum(len(block) for block in model.blocks if block.arity > 1)
-    return None if links < len(model) else "min-degree"
-
-
-def _chain_operations(model: Model, statistics: Sequence[Statistic]) -> float:
-    """Return about how many operations the table of a chain takes at most, if it counts variables."""
-    size = float(len(model))
-    states = model.alike or int(model.cardinalities.max())
-    return states * states * size ** (1 + len(statistics))
+def _narrow(model: Model) -> bool:
+    """Whether the model may be a forest: then one program serves passes and tables."""
+    links = [block for block in model.blocks if block.arity > 1]
+    if any(block.arity > 2 for block in links):
+        return False
+    few = sum(map(len, links)) < len(model)
+    return few or all(bool(np.all(block.scopes[:, 1] == block.scopes[:, 0] + 1)) for block in links)
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:

@@ -22,8 +22,8 @@ from tallytree.statistics.statistic import Statistic
 
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)
-_EVALUATION = 16  # operations that take as long as evaluating a function at one tally
-_STATES = 6  # with more states, passes and tables do more operations in the same time
+EVALUATION = 40.0
+"""The units of work that take as long as evaluating a function at one tally."""
 SCALINGS = {
     "none": native.LossScaling.NONE,
     "margin": native.LossScaling.MARGIN,
@@ -87,7 +87,7 @@ class Search(NamedTuple):
     prices : float array, optional
         The initial prices.
     most_work : float
-        In add-max operations, as a plan counts them.
+        In units of work: about a nanosecond each for models, operations of plain passes for sentences.
     memory_limit : float
         In bytes.
     """
@@ -143,7 +143,7 @@ class ModelSearcher(NamedTuple):
     @property
     def evaluation_work(self) -> float:
         """The work that takes as long as evaluating a function at one tally."""
-        return evaluation_work(self.model)
+        return EVALUATION
 
     def __call__(self, asked: Search) -> Found | None:
         """Search for the best labelling; None if this is not supported, or does not fit in memory."""
@@ -153,11 +153,6 @@ class ModelSearcher(NamedTuple):
             [block.tables for s in self.statistics for block in s.blocks],
             *asked.native(),
         )
-
-
-def evaluation_work(model: Model) -> float:
-    """Return how many search operations over a model take as long as evaluating a function at one tally."""
-    return _EVALUATION * max(1.0, float(np.mean(model.cardinalities)) / _STATES)
 
 
 Progress = Callable[[int, float, float, list[float], NDArray[np.int64] | None], object]
