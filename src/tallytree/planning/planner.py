@@ -55,7 +55,7 @@ def _key(query: Query[Statistic], options: PlanOptions) -> Hashable | None:
             if size > _SMALL:
                 return None
             counted += block.key, tables.shape, tables.tobytes()
-    layout = options.limit, options.layout, options.precision, options.beside, options.every_table
+    layout = (options.limit, *options[2:])
     return query.subject.key, tuple(counted), tuple(query.window.items()), layout
 
 
