@@ -61,7 +61,8 @@ struct Range {
 inline constexpr Index kNoLimit = Index{1} << 62;  // an open end of a window of tallies, with either sign
 
 // A plan that does not fit its memory limit: the step (in charts, the span) where it grew too large, and how many bytes
-// it needs at least. -1 and infinity where it is no single step: no limit would do, or not all tables are kept.
+// it needs at least. -1 and infinity where it is no single step: no limit would do, or not all tables are kept. 0 bytes
+// where it takes more operations than are allowed.
 struct BudgetExceeded : std::runtime_error {
     explicit BudgetExceeded(const char *what, std::int32_t step_ = -1,
                             double bytes_ = std::numeric_limits<double>::infinity())

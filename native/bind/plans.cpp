@@ -45,8 +45,9 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
 // In as many segments as are quick, or in so many; in one, but for those that the limit needs.
 PyLayout make_layout(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
                      const std::vector<Index> &low, const std::vector<Index> &high, Mode mode, double memory_limit,
-                     bool single, Index segments) {
+                     bool single, Index segments, double operation_limit) {
     auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, mode, memory_limit);
+    request.operation_limit = operation_limit;
     if (single) request.lanes = kLanesOf<float>;
     nb::gil_scoped_release release;
     Arena::trim(memory_limit);
@@ -187,12 +188,12 @@ void bind_layouts(nb::module_ &m) {
             "__init__",
             [](PyLayout *self, const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
                const std::vector<Index> &caps, const std::vector<Index> &low, const std::vector<Index> &high, Mode mode,
-               double memory_limit, bool single, Index segments) {
-                new (self)
-                    PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single, segments));
+               double memory_limit, bool single, Index segments, double operation_limit) {
+                new (self) PyLayout(make_layout(skeleton, shifts, caps, low, high, mode, memory_limit, single, segments,
+                                                operation_limit));
             },
             "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a, "memory_limit"_a,
-            "single"_a = false, "segments"_a = 0)
+            "single"_a = false, "segments"_a = 0, "operation_limit"_a = std::numeric_limits<double>::infinity())
         .def_prop_ro("rows", [](const PyLayout &l) { return l.layout->rows; })
         .def_prop_ro("operations", [](const PyLayout &l) { return l.layout->operations; })
         .def_prop_ro("arena_bytes", [](const PyLayout &l) { return l.layout->bytes(l.layout->arena); })

@@ -124,7 +124,8 @@ struct LayoutRequest {
     std::vector<Index> caps;  // as given; kUncapped for none
     Window window;            // on the tallies as the user sees them
     Mode mode = Mode::Automatic;
-    double memory_limit = 0;  // bytes
+    double memory_limit = 0;                                           // bytes
+    double operation_limit = std::numeric_limits<double>::infinity();  // where long lists are made
     Index lanes = kLanes;
 };
 

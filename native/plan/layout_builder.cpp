@@ -7,6 +7,8 @@
 namespace tallytree {
 
 static constexpr std::size_t kManySteps = 10'000;
+static constexpr double kMany =
+    1 << 20;  // pairs of a step: the lists of all steps before it take a quarter of a second
 
 // A layout with nothing in it but the memory of another one, and what is in its pools.
 static Layout emptied(Layout used) {
@@ -46,7 +48,8 @@ LayoutBuilder::LayoutBuilder(std::shared_ptr<const Skeleton> skeleton, const Lay
       ranges_(skeleton_, request),
       meter_(poll),
       l_(emptied(std::move(used))),
-      worth_(worth) {
+      worth_(worth),
+      poll_(poll) {
     l_.skeleton = std::move(skeleton);
     l_.lanes = request.lanes;
     l_.statistics = static_cast<Index>(request.caps.size());
@@ -218,6 +221,8 @@ void LayoutBuilder::count_operations(std::int32_t t) {
                            static_cast<double>(step.gone.count * step.fresh) / static_cast<double>(step.shift_size);
     }
     l_.operations += place.operations;
+    if (l_.operations > request_.operation_limit && static_cast<double>(l_.pair_a.size()) > kMany)
+        throw BudgetExceeded("the plan takes more operations than are allowed", t, 0);
     if (l_.costliest < 0 || place.operations > l_.steps[l_.costliest].operations) l_.costliest = t;
 }
 
@@ -287,7 +292,26 @@ void LayoutBuilder::guard_pairs(std::int32_t t, double pairs) {
     if (bytes > limit_ && pairs > 1024) refuse(t, bytes);
     if (pairs > 2e9) refuse(t, bytes);
     if (pairs > 1024) check_room(bytes);
+    if (pairs > kMany) guard_far_apart(t);
 }
+
+// Lists of sums that are far apart double with each step, and it would take minutes to fill the memory with them. They
+// are not made where those of the first steps grow as expected, and all of them are expected to be far beyond the
+// limit.
+void LayoutBuilder::guard_far_apart(std::int32_t t) {
+    constexpr double kFar = 1.25, kPart = 0.5;
+    if (request_.mode != Mode::Automatic) return;
+    if (!far_apart_) far_apart_ = far_apart(l_.skeleton, request_, ranges_, poll_, l_.rows);
+    double part = 1;
+    for (const auto input : {skeleton_.steps[t].a, skeleton_.steps[t].b}) {
+        if (input < 0) continue;
+        const double expected = far_apart_->stretches[input];
+        if (expected == 0) return;
+        part = std::min(part, static_cast<double>(l_.tables[input].stretches) / expected);
+    }
+    if (part >= kPart && part * far_apart_->bytes > kFar * limit_) refuse(t, part * far_apart_->bytes);
+}
+
 void LayoutBuilder::guard_prefixes(std::int32_t t, Index prefixes) const {
     const Index each = 24 * (l_.prefix_size + 4) + 16 * l_.steps[t].classes;  // a cursor for each group
     const double bytes = growing_bytes() + static_cast<double>(prefixes * each);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/known_steps.h"
+#include "plan/memory_estimate.h"
 #include "plan/shift_classes.h"
 
 namespace tallytree {
@@ -65,6 +66,7 @@ class LayoutBuilder {
     void check_cells(std::int32_t t, double cells) const;
     void count_bytes(std::int32_t t, Index pairs);
     void guard_pairs(std::int32_t t, double pairs);
+    void guard_far_apart(std::int32_t t);
     void guard_prefixes(std::int32_t t, Index prefixes) const;
 
     const LayoutRequest &request_;
@@ -74,9 +76,11 @@ class LayoutBuilder {
     const TallyRanges ranges_;
     Meter meter_;
     Layout l_;
-    Worth worth_;         // what is left of it
-    Index places_ = 0;    // bytes that the plan has from the start
-    bool plain_ = false;  // neither caps nor a window
+    Worth worth_;  // what is left of it
+    const Poll &poll_;
+    std::optional<FarApart> far_apart_;  // once it is wanted
+    Index places_ = 0;                   // bytes that the plan has from the start
+    bool plain_ = false;                 // neither caps nor a window
     std::optional<Windows> windows_;
     std::optional<ShiftClasses> classes_;
     std::unique_ptr<StretchSums> stretch_sums_;

@@ -1,6 +1,7 @@
 #include "plan/memory_estimate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -12,6 +13,7 @@ namespace tallytree {
 namespace {
 
 constexpr Index kOfStep = 1000;     // about how many operations a step takes
+constexpr double kApart = 1024;     // places for each sum where sums are far apart
 constexpr double kFewPairs = 1024;  // that a layout builder goes through whatever its limit
 
 // What is known of a table, until it is read.
@@ -19,8 +21,17 @@ struct Below {
     std::vector<Index> low, high;         // of its sums, per axis
     ShiftKinds::Steps prefixes, tallies;  // that lead to it
     double stretches = 1, cells = 1;
-    double least = 1;  // stretches
+    double least = 1;                    // stretches
+    std::vector<double> mean, variance;  // of its sums, per axis, if each shift is as likely as another
 };
+
+// Which part of such sums is expected between two ends.
+double part_between(double mean, double variance, Index low, Index high) {
+    if (variance <= 0) return 1;
+    const double scale = std::sqrt(2 * variance);
+    const auto below = [&](Index end) { return std::erfc((mean - static_cast<double>(end)) / scale) / 2; };
+    return std::max(below(high) - below(low), 0.0);
+}
 
 class Estimate {
   public:
@@ -58,15 +69,31 @@ class Estimate {
         return static_cast<double>(skeleton_.bytes) + std::max(least_, least_lists_);
     }
 
+    FarApart far_apart() {
+        for (std::int32_t t = 0; t < std::ssize(skeleton_.steps); t++) {
+            add(t, false);
+            const auto [choices, places] = choices_and_places(t, below_[t]);
+            far_.stretches.push_back(choices <= places / kApart ? choices : 0);
+            const auto axes = static_cast<double>(l_.prefix_size), classes = static_cast<double>(l_.steps[t].classes);
+            const double stretches = std::min(choices, places / kApart);
+            listing_ = std::max(listing_, 2 * lists_ + stretches * (24 * (axes + 4) + 16 * classes));
+            lists_ += stretches * (48 + 8 * axes + 8 * classes);
+        }
+        far_.bytes = std::max(listing_, lists_);
+        return std::move(far_);
+    }
+
     const std::vector<double> &least_tallies() const { return least_tallies_; }
 
   private:
-    void add(std::int32_t t) {
+    void add(std::int32_t t, bool noted = true) {
         const Step &step = skeleton_.steps[t];
         meter_.spend(static_cast<double>(kOfStep + step.shift_size));
         Below table;
         table.low.assign(l_.statistics, 0);
         table.high.assign(l_.statistics, 0);
+        table.mean.assign(l_.prefix_size, 0);
+        table.variance.assign(l_.prefix_size, 0);
         double inputs = 1, least = 1, read = 0;  // pairs of stretches, those that are certain, and numbers
         for (auto input : {step.a, step.b}) {
             if (input < 0) continue;
@@ -79,7 +106,7 @@ class Estimate {
         }
         if (step.verb != Verb::Unit) clip(t, table);
         count(table);
-        note(t, table, inputs, read);
+        if (noted) note(t, table, inputs, read);
         if (certain_) note_least(t, table, least);
         below_[t] = std::move(table);
     }
@@ -88,6 +115,10 @@ class Estimate {
         for (std::size_t i = 0; i < to.low.size(); i++) {
             to.low[i] += from.low[i];
             to.high[i] += from.high[i];
+        }
+        for (std::size_t i = 0; i < to.mean.size(); i++) {
+            to.mean[i] += from.mean[i];
+            to.variance[i] += from.variance[i];
         }
         ShiftKinds::join(to.prefixes, from.prefixes);
         ShiftKinds::join(to.tallies, from.tallies);
@@ -115,8 +146,32 @@ class Estimate {
                 sizes_[skeleton_.steps[t].a] +=
                     skeleton_.states[skeleton_.steps[t].a] * stretches * static_cast<double>((*most)[i] - (*least)[i]);
         }
+        spread(table, prefixes);
         prefix_kinds_.add(table.prefixes, std::move(prefixes));
         tally_kinds_.add(table.tallies, std::move(shifts));
+    }
+
+    static void spread(Below &table, const std::vector<std::vector<Index>> &shifts) {
+        const auto count = static_cast<double>(shifts.size());
+        for (std::size_t i = 0; i < table.mean.size(); i++) {
+            double sum = 0, squares = 0;
+            for (const auto &shift : shifts) sum += static_cast<double>(shift[i]);
+            for (const auto &shift : shifts) squares += std::pow(static_cast<double>(shift[i]) - sum / count, 2);
+            table.mean[i] += sum / count;
+            table.variance[i] += squares / count;
+        }
+    }
+
+    // The choices in the window, and the places that there are for their sums.
+    std::pair<double, double> choices_and_places(std::int32_t t, const Below &table) {
+        const Bounds &window = windows_->of(t);
+        double choices = prefix_kinds_.sums(table.prefixes), places = 1;
+        for (Index i = 0; i < l_.prefix_size; i++) {
+            const Index high = std::min(window.high[i], l_.caps[i]);
+            choices *= part_between(table.mean[i], table.variance[i], window.low[i], high);
+            places *= static_cast<double>(std::max<Index>(table.high[i] - table.low[i] + 1, 0));
+        }
+        return {choices, places};
     }
 
     void clip(std::int32_t t, Below &table) {
@@ -208,6 +263,7 @@ class Estimate {
     double least_ = 0, least_lists_ = 0, work_ = 0;
     std::vector<double> least_tallies_;  // stretches and tallies of each table
     MemoryEstimate found_;
+    FarApart far_;
 };
 
 }  // namespace
@@ -217,6 +273,11 @@ LeastMemory least_memory(const std::shared_ptr<const Skeleton> &skeleton, const 
     constexpr double most_work = 2e7;  // a hundredth of a second
     return {Estimate(skeleton, request, ranges, poll, true).least(request.memory_limit, most_work),
             Estimate(skeleton, request, ranges, poll, false).least(request.memory_limit, most_work)};
+}
+
+FarApart far_apart(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                   const TallyRanges &ranges, const Poll &poll, bool rows) {
+    return Estimate(skeleton, request, ranges, poll, rows).far_apart();
 }
 
 std::vector<double> least_tallies(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,

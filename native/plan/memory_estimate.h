@@ -19,6 +19,16 @@ LeastMemory least_memory(const std::shared_ptr<const Skeleton> &skeleton, const 
 std::vector<double> least_tallies(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
                                   const Poll &poll);
 
+// The stretches that each table is expected to have where sums are far apart, so that hardly two choices of shifts have
+// the same one: as many as choices, or the part of them that lies in the window if sums are spread as usual. 0 where
+// sums are close to each other. Bytes: of all lists, while they are made.
+struct FarApart {
+    std::vector<double> stretches;
+    double bytes = 0;
+};
+FarApart far_apart(const std::shared_ptr<const Skeleton> &skeleton, const LayoutRequest &request,
+                   const TallyRanges &ranges, const Poll &poll, bool rows);
+
 struct MemoryEstimate {
     double bytes = 0;                // at most about so much, for planning and for a run; 0 where it is not known
     std::int32_t largest = 0;        // the step that makes the largest table

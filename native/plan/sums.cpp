@@ -19,7 +19,9 @@ StretchSums::StretchSums(bool rows, std::vector<Index> caps, bool clipped)
       clipped_(clipped),
       prefix_size_(static_cast<Index>(caps.size()) - (rows ? 1 : 0)),
       caps_(std::move(caps)) {
-    plain_ = !clipped && std::all_of(caps_.begin(), caps_.end(), [](Index cap) { return cap == kUncapped; });
+    const bool uncapped = std::all_of(caps_.begin(), caps_.end(), [](Index cap) { return cap == kUncapped; });
+    plain_ = !clipped && uncapped;
+    in_order_ = plain_ || (uncapped && !rows && prefix_size_ == 1);
 }
 
 void StretchSums::add(StretchView a, StretchView b, const Bounds &w, double room, Meter &meter,
@@ -31,7 +33,8 @@ void StretchSums::add(StretchView a, StretchView b, const Bounds &w, double room
     const double volume = prefix_size_ ? prefix_box(a, b, w) : 0;
     const bool dense = volume <= std::max<double>(64, 4.0 * static_cast<double>(pairs));
     const bool few = pairs <= kMostMerged && (pairs <= 1024 || static_cast<double>(pairs) * kMergedBytes <= room);
-    if (!dense && plain_ && volume < kLargestKey && few) return add_merged(a, b, guard);
+    merging_ = !dense && in_order_ && volume < kLargestKey && few;
+    if (merging_) return add_merged(a, b, guard);
     if (!few) merged_ = scratch_ = {};  // memory is short
     target_.assign(pairs, -1);
     if (prefix_size_ == 0) add_to_one(a, b, w);
@@ -186,6 +189,7 @@ void StretchSums::renumber_targets() {
 void StretchSums::add_merged(StretchView a, StretchView b, const std::function<void(Index)> &guard) {
     place_prefixes(a, b);
     merge_sums(place_a_, place_b_, merged_, scratch_);
+    if (clipped_) drop_outside();
     reset_hulls(0);
     const Index q = prefix_size_;
     Index last = -1;
@@ -205,6 +209,12 @@ void StretchSums::add_merged(StretchView a, StretchView b, const std::function<v
         sum.key = stretches_ - 1;
     }
     hull_natural_ = hull_high_;
+}
+
+// One axis alone: its places go beyond the box at both ends.
+void StretchSums::drop_outside() {
+    const auto outside = [&](const PairSum &sum) { return sum.key < 0 || sum.key >= box_extent_[0]; };
+    pruned_ += static_cast<Index>(std::erase_if(merged_, outside));
 }
 
 // ---- hashed: with caps or windows, or too many numbers -----------------------------------------------------------

@@ -41,7 +41,7 @@ class StretchSums {
     template <class Use>
     void each_pair(Index a_count, Index b_count, Use &&use) const {
         for (const PairSum &sum : merged_) use(sum.a, sum.b, sum.key);
-        for (Index ra = 0, p = 0; ra < a_count && merged_.empty(); ra++)
+        for (Index ra = 0, p = 0; ra < a_count && !merging_; ra++)
             for (Index rb = 0; rb < b_count; rb++, p++)
                 if (target_[p] >= 0) use(ra, rb, Index{target_[p]});
     }
@@ -57,6 +57,7 @@ class StretchSums {
     void number_dense(Index volume);
     void place_prefixes(StretchView a, StretchView b);
     void add_merged(StretchView a, StretchView b, const std::function<void(Index)> &guard);
+    void drop_outside();
     void add_hashed(StretchView a, StretchView b, const Bounds &w, Meter &meter,
                     const std::function<void(Index)> &guard);
     void number_hashed(const PrefixSet &set);
@@ -64,6 +65,8 @@ class StretchSums {
     void renumber_targets();
 
     bool rows_, clipped_, plain_;
+    bool merging_ = false;  // what was added last
+    bool in_order_;         // a sum is a place, or beyond the ends of the one axis
     Index prefix_size_;
     std::vector<Index> caps_;
     Index stretches_ = 0, pruned_ = 0;

@@ -112,6 +112,7 @@ class Layout:
         memory_limit: float,
         single: bool = False,
         segments: int = 0,
+        operation_limit: float = ...,
     ) -> None: ...
     @property
     def bytes(self) -> int: ...

@@ -85,7 +85,7 @@ def solve(
         uses bounds if the tables do not fit in memory, and tries them first if the tables would take long.
 
         ``operation_limit`` is the maximum number of add-max operations, for tables as well as for a search
-        by bounds. There is no limit by default.
+        by bounds, which makes at least one short pass. There is no limit by default.
 
     Returns
     -------

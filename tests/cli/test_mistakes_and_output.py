@@ -112,8 +112,8 @@ def test_what_to_do_next(files, capsys):
     assert run("profile", "wide.uai", "--count", "ones=1", "--memory", "2G") == Exit.BUDGET
     err = capsys.readouterr().err
     assert (
-        "The graph is too wide even without statistics. Use a better elimination order (--order); for wide "
-        in err
+        "Even without statistics, the graph is too wide for this limit. Raise --memory, or use a better "
+        "elimination order (--order); for wide graphs, a branch-and-bound solver such as toulbar2" in err
     )
 
 

@@ -62,7 +62,11 @@ def test_no_samples(files, capsys):
         (("week.json",), Exit.MALFORMED, "an objective does not apply; use --objective score to drop it"),
         (("week.uai", *COUNT, "--given", "x=2"), Exit.MALFORMED, "no such statistic; the statistics are wet"),
         (("week.uai", *COUNT, "--given", "wt=2"), Exit.MALFORMED, "no such statistic; did you mean 'wet'?"),
-        (("week.uai", "--given", "ones=2"), Exit.MALFORMED, "the statistics are none; add one with --count"),
+        (
+            ("week.uai", "--given", "ones=2"),
+            Exit.MALFORMED,
+            "this problem has no statistics; add one with --count",
+        ),
         (("week.uai", *COUNT, "--given", "wet=two"), Exit.USAGE, "--given wet: expected an integer"),
     ],
 )

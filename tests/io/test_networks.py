@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from networks import (
@@ -44,3 +46,17 @@ def test_upper_limits_are_read_back_as_they_were_meant(tmp_path, name):
     assert again.solve().assignment.tolist() == problem.solve().assignment.tolist()
     assert list(again.solve().tally) == [2, 2]  # not 2 and -2
     assert len(again.plan().statistics) == 1
+
+
+@pytest.mark.parametrize("relation", ["<=", ">=", "=="])
+@pytest.mark.parametrize("seed", range(10))
+def test_weights_of_both_signs_are_written_without_negative_ones(tmp_path, seed, relation):
+    rng = np.random.default_rng(seed)
+    model = tt.Model.chain(rng.normal(size=(5, 3)).round(2), rng.normal(size=(3, 3)).round(2))
+    weights = tt.node_statistic(rng.integers(-9, 9, size=(5, 3)), name="w")
+    bound = weights.tally(rng.integers(3, size=5))
+    problem = ProblemFile(model, [weights], where=f"w {relation} {bound}")
+    scale = tt.io.write_cfn(problem, tmp_path / "p.cfn")
+    text = (tmp_path / "p.cfn").read_text(encoding="utf-8")
+    assert not re.search(r'\["x\d+", \d, -', text)
+    assert scale.score(least(read_cfn(tmp_path / "p.cfn"))) == pytest.approx(problem.solve().score)

@@ -38,6 +38,9 @@ _TIMES, _LEAST = 2, 2e8
 the table, and at least this much work. If nearly all tallies have the same value, an unlimited search
 would examine nearly all labellings."""
 
+_SHORT_PASS = 1e8
+"""Operations of a pass that is always made, for the bound that it gives."""
+
 
 class Known(Protocol):
     """What an unfinished search knows: the best value found, and a bound."""
@@ -122,7 +125,15 @@ def supported(query: Query[Any], options: Options) -> bool:
     """Whether there is a search for a query."""
     if options.run.backend != "native" or options.plan.precision != "double" or not len(query.subject):
         return False
-    return 0 < len(query.carried) <= MOST_STATISTICS
+    return 0 < len(query.carried) <= MOST_STATISTICS and _pass_affordable(query, options)
+
+
+def _pass_affordable(query: Query[Any], options: Options) -> bool:
+    """Whether a search may make its first pass: within the operation limit, or in a fraction of a second."""
+    if options.operation_limit is None or not isinstance(query.subject, Model):
+        return True
+    price = price_of(query, options)
+    return price is None or price.pass_operations <= max(options.operation_limit, _SHORT_PASS)
 
 
 def _starts(question: Question) -> list[NDArray[np.int64]]:

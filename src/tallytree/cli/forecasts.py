@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
+from tallytree.bounding.answering import check_operations
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import condition_of, problem_of
 from tallytree.cli.options import (
     Commands,
+    budget,
     given_option,
     input_options,
     json_option,
     memory,
+    operations_option,
     precision_option,
 )
 from tallytree.cli.speed import Speed, SumSpeed, measured, measured_sums
@@ -22,8 +26,10 @@ from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import BudgetError, TallytreeError
 from tallytree.io import ProblemFile
 from tallytree.planning.budget import readable_bytes
+from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.printed import printed
+from tallytree.planning.search_price import SearchPrice
 from tallytree.solving import plan as plan_of
 
 
@@ -40,6 +46,7 @@ def add(commands: Commands) -> None:
     input_options(plan)
     given_option(plan)
     json_option(plan)
+    operations_option(plan)
     precision_option(plan)
 
 
@@ -59,7 +66,10 @@ def _plan(options: Namespace) -> int:
             document["probabilities"] = _sums_json(sums, speed)
         print(reports.as_json(document))
         return Exit.OK
-    print("\n".join(_lines("solve", solving, speed)))
+    if isinstance(solving, BudgetError):
+        print("\n".join(_search_lines(solving, problem.search_price(order=options.order), speed)))
+    else:
+        print("\n".join(_lines("solve", solving, speed)))
     unread = [name for name in problem.names if isinstance(solving, Plan) and name not in solving.names]
     if unread and problem.constraint is None:
         print(f"  without {visible(', '.join(unread))}, which the objective does not use")
@@ -78,11 +88,18 @@ def _json(found: Plan | BudgetError, speed: Speed) -> dict[str, Any]:
 def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
     """Return the plan of the tables, or the reason why there is none, if bounds can solve it without them."""
     try:
-        return problem.plan(operation_limit=None, precision=options.precision, **memory(options))
+        return problem.plan(precision=options.precision, **budget(options))
     except BudgetError as error:
-        if options.precision == "single" or problem.search_price(order=options.order) is None:
+        price = None if error.too_wide else problem.search_price(order=options.order)
+        if options.precision == "single" or price is None or not _within_limits(price, options):
             raise
         return error
+
+
+def _within_limits(price: SearchPrice, options: Namespace) -> bool:
+    """Whether a search by bounds is expected to fit in memory, and may take one pass."""
+    room = PlanOptions(memory_limit=options.memory).limit
+    return price.peak_bytes <= room and price.pass_operations <= (options.operations or inf)
 
 
 def _profile_plan(
@@ -93,6 +110,7 @@ def _profile_plan(
         return None
     try:
         whole: Plan = plan_of(problem.model, problem.statistics, **memory(options))
+        check_operations(whole, options.operations or None)
     except BudgetError as error:
         return error
     return whole
@@ -104,7 +122,7 @@ def _sum_plan(problem: ProblemFile, known: Plan | BudgetError, options: Namespac
     if where is None and (isinstance(known, BudgetError) or known.statistics == problem.statistics):
         return known
     try:
-        return problem.distribution_plan(where=where, **memory(options))
+        return problem.distribution_plan(where=where, **budget(options))
     except BudgetError as error:
         return error
 
@@ -122,7 +140,7 @@ def _sums_json(plan: Plan, speed: Speed) -> dict[str, Any]:
 def _sums_line(found: Plan | BudgetError, speed: Speed) -> str:
     """Return the cost of probabilities in one line."""
     if isinstance(found, BudgetError):
-        return "distribution, sample, marginals: the tables exceed the memory limit"
+        return "distribution, sample, marginals: the tables exceed the limits"
     told = []
     for command, seconds, size in _sum_prices(found, speed):
         over = f", over the limit of {readable_bytes(found.limit)}" if size > found.limit else ""
@@ -138,6 +156,19 @@ def _sum_prices(plan: Plan, speed: Speed) -> list[tuple[str, float, float]]:
     up = plan.operations / sums.upward + once / speed.bytes
     down = plan.operations / sums.downward + plan.table_bytes / speed.bytes
     return [("distribution", up, once), ("marginals", up + down, twice)]
+
+
+def _search_lines(error: BudgetError, price: SearchPrice | None, speed: Speed) -> Iterator[str]:
+    """Return the cost of solving by bounds, and why there are no tables."""
+    assert price is not None
+    yield f"solve: by bounds, {price.words}"
+    yield f"  about {_seconds(speed.seconds(price))} on an idle machine; longer on a busy one ({speed})"
+    yield f"  without tables: {visible(in_options(_cause(error)))}"
+
+
+def _cause(error: BudgetError) -> str:
+    """Return what is wrong, without advice."""
+    return str(error).splitlines()[0].split("; raise ")[0].split(". ")[0]
 
 
 def _lines(command: str, found: Plan | BudgetError, speed: Speed) -> Iterator[str]:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import BinaryIO
 
 from tallytree.cli.exits import UsageError
+from tallytree.cli.text import visible
 from tallytree.errors import ModelError, TallytreeError
 from tallytree.io import (
     CostScale,
@@ -109,7 +110,22 @@ def _format_hint(told: str | None, data: bytes) -> str:
 
 def _uai(origin: Source, options: Namespace) -> ProblemFile:
     evidence = None if options.evidence is None else read_source(options.evidence)
+    if evidence is None and not options.quiet:
+        _mention_evidence(options.file)
     return ProblemFile(read_uai(origin, evidence))
+
+
+def _mention_evidence(model: str) -> None:
+    """Say that there is evidence beside a UAI file, which other solvers read by themselves."""
+    path = Path(f"{unpacked_name(model)}.evid")
+    try:
+        observed = path.read_bytes().split()[:2]
+    except OSError:
+        return
+    if observed and observed != [b"0"]:
+        sys.stderr.write(
+            f"tallytree: {visible(path)} is not used; to use it, add --evidence {visible(path)}\n"
+        )
 
 
 _READERS: Mapping[str, Callable[[Source], ProblemFile]] = {
@@ -169,7 +185,9 @@ def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
 def _near(name: str, known: list[str], noun: str) -> str:
     """Suggest the nearest name, or list all."""
     near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"the {noun}s are {', '.join(known) or 'none'}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"the {noun}s are {', '.join(known)}" if known else f"this problem has no {noun}s"
 
 
 def _whole(name: str, text: str) -> int:

@@ -141,13 +141,8 @@ def input_options(command: ArgumentParser) -> None:
     count_options(command, "NAME=STATE[,STATE]", "count variables in a state", "statistics")
     add("--objective", metavar="FORMULA", help="what to maximise; replaces the objective in the file")
     add("--set", action="append", default=[], metavar="NAME=NUMBER", help="set the value of a parameter")
-    add(
-        "--fix",
-        action="append",
-        default=[],
-        metavar="VARIABLE=STATE",
-        help="fix the state of a variable",
-    )
+    about = "fix the state of a variable"
+    add("--fix", action="append", default=[], metavar="VARIABLE=STATE", help=about)
     add(
         "--memory",
         type=amount,
@@ -186,10 +181,10 @@ def operations_option(command: ArgumentParser) -> None:
     """Add the operation limit."""
     command.add_argument(
         "--operations",
-        type=amount,
+        type=operations,
         default=MOST_OPERATIONS,
         metavar="N",
-        help="the maximum number of operations (default 1T; 0 for no limit)",
+        help="the maximum number of operations, such as 500M or 1e9 (default 1T; 0 for no limit)",
     )
 
 
@@ -280,15 +275,23 @@ def print_lines(lines: Iterable[str]) -> None:
 
 # --- numbers ------------------------------------------------------------------------------------------------
 
-_UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+_NUMBER = r"(\d+(?:\.\d*)?(?:e\d{1,2})?) ?([KMGT]?)"
 
 
 def amount(text: str) -> float:
-    """Read a number with a unit, such as 2G."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e\d{1,2})?) ?([KMGT]?)i?B?", text, re.IGNORECASE)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"expected a number such as 500M or 2G, got {text!r}")
-    return float(match[1]) * _UNITS[match[2].upper()]
+    """Read a number of bytes with a binary unit, such as 2G."""
+    return _scaled(text, f"{_NUMBER}i?B?", 1024.0, "a number of bytes such as 500M or 2G")
+
+
+def operations(text: str) -> float:
+    """Read a number of operations with a decimal unit, such as 2G."""
+    return _scaled(text, _NUMBER, 1000.0, "a number of operations such as 500M or 1e9")
+
+
+def _scaled(text: str, form: str, unit: float, expected: str) -> float:
+    if match := re.fullmatch(form, text, re.IGNORECASE):
+        return float(match[1]) * unit ** " KMGT".index(match[2].upper() or " ")
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
 
 
 def order(text: str) -> str | tuple[int, ...]:

@@ -17,6 +17,7 @@ from tallytree.cli.options import (
     json_option,
     memory,
     natural,
+    number,
     operations_option,
     precision_option,
     print_lines,
@@ -83,13 +84,13 @@ def _add_own(
     )
     k_best.add_argument(
         "--distance",
-        type=natural,
+        type=number,
         metavar="N",
         help="diverse list: each labelling differs from all previous ones in at least N variables",
     )
     relax.add_argument(
         "--iterations",
-        type=natural,
+        type=number,
         default=200,
         metavar="N",
         help="the maximum number of passes (default 200)",

@@ -94,8 +94,8 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
     knapsacks = [] if constraint is None else _knapsacks(constraint)
     if any(not knapsack.triples and knapsack.capacity > 0 for knapsack in knapsacks):
         tables.append(((), np.array(top)))  # cannot be satisfied
-    knapsacks = [knapsack for knapsack in knapsacks if knapsack.triples]
     sizes = problem.model.cardinalities.tolist()
+    knapsacks = [_of_one_sign(knapsack, sizes) for knapsack in knapsacks if knapsack.triples]
     return IntegerNetwork(sizes, top, tables, knapsacks, CostScale(float(sum(highs)), scale), decimals)
 
 
@@ -185,6 +185,25 @@ def _knapsacks_of(comparison: Comparison) -> list[Knapsack]:
     if comparison.relation in ("<=", "=="):
         found.append(Knapsack(_merged(triples, -1), -bound))
     return found
+
+
+def _of_one_sign(knapsack: Knapsack, sizes: list[int]) -> Knapsack:
+    """Return an equal knapsack without negative weights, if it has weights of both signs.
+
+    toulbar2 1.4 finds wrong solutions for these. Each variable has one value, so that the least of its
+    weights can be subtracted from all of them and from the capacity.
+    """
+    weights = {(variable, value): weight for variable, value, weight in knapsack.triples}
+    if min(weights.values()) >= 0 or max(weights.values()) <= 0:
+        return knapsack
+    triples, capacity = [], knapsack.capacity
+    for variable in knapsack.variables:
+        values = [weights.get((variable, value), 0) for value in range(sizes[variable])]
+        capacity -= min(values)
+        triples += [
+            (variable, a, weight - min(values)) for a, weight in enumerate(values) if weight > min(values)
+        ]
+    return Knapsack(triples, capacity)
 
 
 def _merged(triples: list[tuple[int, int, int]], sign: int) -> list[tuple[int, int, int]]:

@@ -160,7 +160,7 @@ class Network:
         for scope, table in self.tables:
             with np.errstate(invalid="ignore"):  # inf - inf, if everything is forbidden
                 hopeless = ~(table - table.min(initial=np.inf) + least < self._highest)
-            factors.append((scope, np.where(hopeless, -np.inf, -table)))
+            factors.append((scope, np.where(hopeless, -np.inf, 0.0 - table)))
         return factors
 
     def _objective(self, prices: Iterable[str]) -> str | None:

@@ -19,7 +19,7 @@ from tallytree.io.problem_tables import Tables, afford, array, integer, score
 from tallytree.io.problems import ProblemFile
 from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.model import Model
-from tallytree.planning.budget import default_memory_limit
+from tallytree.planning.options import PlanOptions
 from tallytree.statistics.formulas import is_number, name_in_formula
 from tallytree.statistics.recipes import count, matches, mismatches
 from tallytree.statistics.statistic import Statistic
@@ -66,7 +66,7 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     >>> problem.solve().labels
     array(['dry', 'dry', 'wet'], dtype=object)
     """
-    limit = default_memory_limit() if memory_limit is None else memory_limit
+    limit = PlanOptions(memory_limit=memory_limit).limit
     whole = document(source(path))
     top = whole.object(("tallytree", "model"), OPTIONAL)
     top["tallytree"].whole("the version of the format", VERSION, VERSION)
@@ -165,7 +165,8 @@ def _statistic(at: At, model: Model, limit: float) -> Statistic:
     kind = at.choice(tuple(_KINDS))
     parts = at.object(("name", kind), ("cap",))
     name = parts["name"].text("a name")
-    cap = parts["cap"].whole("a cap", 1 - NO_LIMIT, NO_LIMIT - 1) if "cap" in parts else None
+    least = 1 - NO_LIMIT if kind == "tables" else 0  # counts are never negative
+    cap = parts["cap"].whole("a cap", least, NO_LIMIT - 1) if "cap" in parts else None
     statistic = _KINDS[kind](parts[kind], model, limit)
     with at.blamed():
         return statistic.named(name).capped(cap)

@@ -26,10 +26,10 @@ from tallytree.planning.orders import Order
 from tallytree.planning.plan import Plan
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.precision import Precision
-from tallytree.planning.query import bind
+from tallytree.planning.query import Query, bind
 from tallytree.planning.search_price import SearchPrice
 from tallytree.relaxation import Relaxation, relax
-from tallytree.solving import ask, best_of, distribution, plan, profile
+from tallytree.solving import ask, best_of, distribution, profile
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_constraint_of, as_text
 from tallytree.statistics.formulas import Formula, checked_formula
@@ -172,8 +172,8 @@ class ProblemFile:
         BudgetError
             A limit is exceeded. Nothing has been run.
         """
-        limits: dict[str, Any] = {"memory_limit": memory_limit, "precision": precision, "order": order}
-        return self._affordable(plan(self.model, self.read, where=self.constraint, **limits), operation_limit)
+        given = {"memory_limit": memory_limit, "precision": precision, "order": order}
+        return self._planned(ask(self.model, self.read, self.constraint), given, operation_limit)
 
     def search_price(self, *, order: Order | None = None) -> SearchPrice | None:
         """Return the expected cost of :meth:`solve` by bounds; None if bounds are not supported."""
@@ -227,8 +227,9 @@ class ProblemFile:
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        made = plan(self.model, self.statistics, memory_limit=memory_limit, order=order)
-        return profile(self.model, self.statistics, plan=self._affordable(made, operation_limit))
+        given = {"memory_limit": memory_limit, "order": order}
+        made = self._planned(ask(self.model, self.statistics), given, operation_limit)
+        return profile(self.model, self.statistics, plan=made)
 
     def distribution(
         self,
@@ -250,16 +251,16 @@ class ProblemFile:
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        made = self.distribution_plan(where=where, memory_limit=memory_limit, order=order)
-        check_operations(made, operation_limit)
+        limits = {"memory_limit": memory_limit, "operation_limit": operation_limit, "order": order}
+        made = self.distribution_plan(where=where, **limits)
         return distribution(self.model, self.statistics, where=where, plan=made)
 
-    def distribution_plan(
-        self, *, where: Where = None, memory_limit: float | None = None, order: Order | None = None
-    ) -> Plan:
+    def distribution_plan(self, *, where: Where = None, **limits: Any) -> Plan:
         """Plan what :meth:`distribution` would run."""
-        options = PlanOptions(order, memory_limit, every_table=True)
-        return plan_graph(ask(self.model, self.statistics, where), options)
+        options = PlanOptions(**limits, every_table=True)
+        made = plan_graph(ask(self.model, self.statistics, where), options)
+        check_operations(made, options.operation_limit)
+        return made
 
     def k_best(
         self,
@@ -282,8 +283,8 @@ class ProblemFile:
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        self.plan(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
         limits: dict[str, Any] = {"memory_limit": memory_limit, "order": order}
+        limits["operation_limit"] = operation_limit
         if distance is None:
             objective = self.function(self.read)
             found = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
@@ -312,14 +313,8 @@ class ProblemFile:
             raise ModelError(
                 "a relaxation bounds the best score under a constraint; give a constraint and no objective"
             )
-        return relax(
-            self.model,
-            self.statistics,
-            where=self.constraint,
-            iterations=iterations,
-            memory_limit=memory_limit,
-            order=order,
-        )
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "order": order}
+        return relax(self.model, self.statistics, where=self.constraint, iterations=iterations, **limits)
 
     def _as_text(self, where: str | Formula | Constraint) -> str | Formula:
         if isinstance(where, Constraint):
@@ -334,7 +329,9 @@ class ProblemFile:
         """The cost of the objective for one tally."""
         return 0 if self.objective is None else len(self.objective.code)
 
-    def _affordable(self, made: Plan, limit: float | None) -> Plan:
+    def _planned(self, query: Query[Statistic], given: dict[str, Any], limit: float | None) -> Plan:
+        """Plan a query within an operation limit, which includes the objective."""
+        made = plan_graph(query, PlanOptions(**given, operation_limit=limit))
         check_operations(made, limit, self._row_operations)
         return made
 

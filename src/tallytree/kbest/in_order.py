@@ -13,9 +13,9 @@ from typing import Any, Unpack, overload
 from tallytree.answers.listed import Answers
 from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.solution import Solution
-from tallytree.answers.tally_table import Where
+from tallytree.answers.tally_table import TallyTable, Where
 from tallytree.bounding.answering import answered
-from tallytree.errors import InfeasibleError
+from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.kbest.bounded import best_by_bounds
 from tallytree.model.inputs import whole_number
 from tallytree.model.model import Model
@@ -24,6 +24,7 @@ from tallytree.planning.options import Keywords, read_options
 from tallytree.reductions.reduction import Reduction
 from tallytree.solving import ask
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 
 @overload
@@ -161,13 +162,15 @@ def k_best(
     model : Model or Reduction
         The factor graph; or a reduction.
     k : int, optional
-        The number of labellings; all of them by default.
+        The number of labellings; all of them by default, which is 2 to the power of the number of variables
+        if each has two states. ``operation_limit`` limits such lists, too.
     statistics, objective, where, fixed, allowed
         As for :func:`iter_best`.
     **options
         As for :func:`iter_best`. The list counts towards the memory limit. With a constraint and without an
         objective, also ``strategy``, as for :func:`solve`: if the tables would be large, bounds remove
-        states that none of the k best labellings can have.
+        states that none of the k best labellings can have. ``operation_limit`` limits the operations of the
+        tables and of the list, with one for each variable of each labelling.
 
     Examples
     --------
@@ -188,7 +191,20 @@ def k_best(
             found = best_by_bounds(query, count, chosen)
             if found is not None:
                 return Answers(found)
-        best = answered(query, chosen.with_every_table()).ranked(function, keep=True)
+        table = answered(query, chosen.with_every_table())
+        best = islice(table.ranked(function, keep=True), count)
     except InfeasibleError:
         return Answers()
-    return Answers(islice(best, count))
+    return Answers(best if chosen.operation_limit is None else _within(best, table, chosen.operation_limit))
+
+
+def _within(best: Iterable[Any], table: TallyTable[Any], limit: float) -> Iterator[Any]:
+    """Yield the labellings as long as they are within the limit: one operation for each variable of each."""
+    most = (limit - table.plan.operations) // max(len(table.query.subject), 1)
+    for found, solution in enumerate(best):
+        if found >= most:
+            raise BudgetError(
+                f"{counted(found, 'labelling')} found, but listing all takes more operations than "
+                f"operation_limit, which is {limit:.3g}; raise operation_limit, or ask for fewer labellings"
+            )
+        yield solution

@@ -24,10 +24,9 @@ from tallytree.parsing.items import ChartShape, Items, live_items
 from tallytree.parsing.parse import ChartPrice
 from tallytree.parsing.statistics import TreeStatistic
 from tallytree.planning.budget import listed, readable_bytes, readable_count
-from tallytree.planning.carried import Window, window_ends
+from tallytree.planning.carried import Window, check_window, window_ends
 from tallytree.planning.charts import ChartOutline, ChartTallies
 from tallytree.planning.options import Backend, PlanOptions
-from tallytree.planning.plan import check_window
 from tallytree.planning.program import Step
 from tallytree.planning.query import Query
 from tallytree.running.charts import ChartMessages, Scores, run_chart

@@ -20,9 +20,9 @@ _OTHERS = (
 )
 
 
-def too_wide(what: str) -> BudgetError:
+def too_wide(what: str, use: str = "Use") -> BudgetError:
     """Return the error for a graph that is too wide even without statistics, with advice."""
-    error = BudgetError(f"{what}. Use a better elimination order (order=); for wide graphs, {_OTHERS}")
+    error = BudgetError(f"{what}. {use} a better elimination order (order=); for wide graphs, {_OTHERS}")
     error.too_wide = True
     return error
 

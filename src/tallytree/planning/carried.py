@@ -264,3 +264,18 @@ def _in_terms_of(constraint: Constraint, combinations: dict[Direction, _Combinat
     others = [(term, c) for term, c in constraint.terms if term not in made.parts]
     factor = dict(constraint.terms)[made.first] // made.unit
     return constraint.with_terms([*others, (made.whole, factor)])
+
+
+def check_window(planned: Window, wanted: Window) -> None:
+    """Raise an error if a plan leaves out tallies that are needed, or keeps those that are not."""
+    if planned == wanted:
+        return
+    if wanted:
+        raise ModelError(
+            "this plan was made for another constraint, or for none; make one with tallytree.plan(model, "
+            "statistics, where=…)"
+        )
+    raise ModelError(
+        "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
+        "profile; make one with tallytree.plan(model, statistics), without where="
+    )

@@ -42,6 +42,9 @@ class PlanOptions(NamedTuple):
     every_table : bool
         Whether all tables will be needed, as for probabilities and labellings in order. If not, large
         tables may share memory in the cache, even if all of them fit.
+    operation_limit : float, optional
+        The maximum number of add-max operations: planning stops early if long lists of tallies exceed it.
+        Other plans are compared with it before they run.
     """
 
     order: Order | None = None
@@ -50,6 +53,7 @@ class PlanOptions(NamedTuple):
     precision: Precision = "double"
     beside: float = 0.0
     every_table: bool = False
+    operation_limit: float | None = None
 
     @property
     def limit(self) -> float:
@@ -57,11 +61,14 @@ class PlanOptions(NamedTuple):
         if self.memory_limit is None:
             return default_memory_limit()
         try:
-            return float(self.memory_limit)
+            limit = float(self.memory_limit)
         except (TypeError, ValueError):
+            limit = -1.0
+        if isinstance(self.memory_limit, (bool, str)) or not limit >= 0:
             raise ModelError(
                 f"memory_limit must be a number of bytes, such as 1e9; got {self.memory_limit!r}"
-            ) from None
+            )
+        return limit
 
 
 class RunOptions(NamedTuple):
@@ -173,7 +180,7 @@ def read_options(
         given["order"] = tuple(np.asarray(given["order"]).tolist())
     strategy, most = given.pop("strategy", "auto"), _operation_limit(given.pop("operation_limit", None))
     run = RunOptions(given.pop("backend", "native"), given.pop("threads", None))
-    return Options(PlanOptions(**given), run, strategy, most)
+    return Options(PlanOptions(**given, operation_limit=most), run, strategy, most)
 
 
 def _unexpected(name: str, function: Callable[..., Any], known: Sequence[str]) -> TypeError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_wide
-from tallytree.planning.carried import Window, tally_limits
+from tallytree.planning.carried import Window, check_window, tally_limits
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
@@ -31,6 +32,7 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
 _DEFAULTS = PlanOptions()
+_TIMES, _FEW_BYTES = 4, 64e6  # limits for listing tallies that only a printed plan mentions
 MODES = {
     "auto": native.TallyMode.AUTO,
     "rows": native.TallyMode.ROWS,
@@ -100,14 +102,21 @@ class Plan:
         self.skeleton = skeleton(model, statistics, options.order, partial(check_size, options))
         self.layout = self._laid_out(MODES[options.layout], self.window)
 
-    def _laid_out(self, mode: native.TallyMode, window: Window) -> native.Layout:
+    def _laid_out(self, mode: native.TallyMode, window: Window, limit: float | None = None) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
         limits = tally_limits(self.statistics, window)
         try:
-            single, room = self.precision == "single", self.limit - self.options.beside
+            room = (self.limit if limit is None else limit) - self.options.beside
+            single = self.precision == "single"
             segments = 1 if self.options.every_table else 0  # 0: as many as make it fast
-            return native.Layout(self.skeleton, tables, *limits, mode, room, single, segments)
+            most = inf if self.options.operation_limit is None else self.options.operation_limit
+            return native.Layout(self.skeleton, tables, *limits, mode, room, single, segments, most)
         except native.BudgetExceededError as error:
+            if error.bytes == 0:
+                raise BudgetError(
+                    f"the plan takes more operations than operation_limit, which is {most:.3g}; raise "
+                    "operation_limit, cap a statistic, or use fewer statistics or smaller weights"
+                ) from None
             if not self.skeleton.feasible:
                 raise too_wide(
                     f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
@@ -261,14 +270,23 @@ class Plan:
 
     @cached_property
     def pruned(self) -> int | None:
-        """The number of tallies that a constraint rules out, over all tables; None if beyond the limit."""
+        """The number of tallies that a constraint rules out, over all tables; None if it is not known.
+
+        Cells are listed one by one: this is given up if there are many times as many as the plan has.
+        """
         if not self.window:
             return 0
+        most = self.most_listed_bytes if self.mode == "cells" else self.limit
         try:
-            whole = self._laid_out(MODES[self.mode], {})
+            whole = self._laid_out(MODES[self.mode], {}, most)
         except BudgetError:
             return None
         return int(whole.tables[:, 2].sum() - self.tables[:, 2].sum())
+
+    @property
+    def most_listed_bytes(self) -> float:
+        """The memory that listing all tallies may take, to tell how many of them a constraint rules out."""
+        return min(self.limit, max(_FEW_BYTES, _TIMES * self.peak_bytes))
 
     def check(self, model: Model, statistics: Sequence[Statistic], window: Window | None = None) -> None:
         """Raise an error for a model, statistics or a window that this plan was not made for."""
@@ -319,21 +337,6 @@ def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -
             f"{counted(variables, 'variable')} alone, but the limit is "
             f"{readable_bytes(options.limit)}; raise memory_limit="
         )
-
-
-def check_window(planned: Window, wanted: Window) -> None:
-    """Raise an error if a plan leaves out tallies that are needed, or keeps those that are not."""
-    if planned == wanted:
-        return
-    if wanted:
-        raise ModelError(
-            "this plan was made for another constraint, or for none; make one with tallytree.plan(model, "
-            "statistics, where=…)"
-        )
-    raise ModelError(
-        "this plan leaves out tallies that a constraint rules out, so it cannot be used for a full "
-        "profile; make one with tallytree.plan(model, statistics), without where="
-    )
 
 
 def _restored(shape: Shape, statistics: Sequence[Statistic], options: PlanOptions, window: Window) -> Plan:

@@ -55,7 +55,7 @@ def _key(query: Query[Statistic], options: PlanOptions) -> Hashable | None:
             if size > _SMALL:
                 return None
             counted += block.key, tables.shape, tables.tobytes()
-    layout = options.limit, options.layout, options.precision, options.beside, options.every_table
+    layout = (options.limit, *options[2:])
     return query.subject.key, tuple(counted), tuple(query.window.items()), layout
 
 
@@ -66,7 +66,9 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
         if not query.carried or error.too_wide:
             raise
         if not _plain_fits(query.subject, options):
-            raise too_wide(f"{error}. The graph is too wide even without statistics") from None
+            cause = str(error).split(". ")[0]  # without advice on statistics
+            text = f"{cause}. Even without statistics, the graph is too wide for this limit"
+            raise too_wide(text, "Raise memory_limit=, or use") from None
         raise BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}") from None
 
 

@@ -26,7 +26,9 @@ def printed(plan: Plan, *, search: bool = True) -> str:
     if plan.layout.unrolled_bytes:
         everything = readable_bytes(plan.every_table_bytes)
         lines.append(f"  marginals, samples and labellings in order keep all tables: {everything}")
-    if plan.pruned is None:
+    if plan.pruned is None and plan.mode == "cells" and plan.most_listed_bytes < plan.limit:
+        lines.append("  the constraint rules out most of the tallies in all tables")
+    elif plan.pruned is None:
         lines.append("  the constraint makes it fit: all tallies would exceed the limit")
     elif plan.pruned:
         total = plan.pruned + int(plan.tables[:, 2].sum())

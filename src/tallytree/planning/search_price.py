@@ -26,6 +26,8 @@ from tallytree.values import counted
 Program = native.Skeleton
 
 MOST_STATISTICS = 3
+LARGEST_WEIGHT = 2**30
+"""A search has 32 bits for a weight: from here on, there is none."""
 SLOWER = 10
 """The number of table operations that take as long as one unit of work."""
 
@@ -102,10 +104,11 @@ class SearchPrice(NamedTuple):
     @property
     def offer(self) -> str:
         """Describe the cost, for the error if the table does not fit in memory."""
-        return f"A single answer by bounds, as in solve, is expected to take {self._words}"
+        return f"A single answer by bounds, as in solve, is expected to take {self.words}"
 
     @property
-    def _words(self) -> str:
+    def words(self) -> str:
+        """The cost in words."""
         return (
             f"about {self.passes} plain passes of {readable_count(self.pass_operations)} operations and "
             f"{counted(self.cells, 'cell', readable_count(self.cells))}, {readable_bytes(self.peak_bytes)}"
@@ -113,7 +116,7 @@ class SearchPrice(NamedTuple):
 
     def __str__(self) -> str:
         first = "tries this first" if self.tried else "computes the table"
-        return f"{self._words}; strategy='auto' {first}"
+        return f"{self.words}; strategy='auto' {first}"
 
 
 def program_for(
@@ -164,6 +167,8 @@ def search_price(
     `order`, `check`: as for a plan. Also None if the table takes less than `least` work.
     """
     if not 0 < len(statistics) <= MOST_STATISTICS or not len(model):
+        return None
+    if any(s.scale >= LARGEST_WEIGHT for s in statistics):
         return None
     table = _Tables(statistics, window, inf)
     small = not drafted(model, statistics)

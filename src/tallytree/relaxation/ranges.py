@@ -12,6 +12,7 @@ from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.carried import within_limits
+from tallytree.planning.search_price import LARGEST_WEIGHT
 from tallytree.reductions.folding import weighted
 from tallytree.statistics.constraints import And, Constraint
 from tallytree.statistics.linear import Comparison, Linear
@@ -25,6 +26,30 @@ class Range(NamedTuple):
     statistic: Statistic
     low: float
     high: float
+
+
+class Coarse(NamedTuple):
+    """A range in units of many tallies; all labellings in the original range are in this one."""
+
+    range: Range
+    unit: int
+
+
+def coarse(one: Range) -> Coarse:
+    """Return a range whose weights a search has numbers for: the same, or in units of a power of two.
+
+    The n parts of a sum ``A`` are rounded down, so ``A/unit - n < Σ floor(a/unit) <= A/unit``.
+    """
+    unit = 1
+    while one.statistic.largest_entry // unit >= LARGEST_WEIGHT:
+        unit *= 2
+    if unit == 1:
+        return Coarse(one, 1)
+    blocks = [block.with_tables(read_only(block.tables // unit)) for block in one.statistic.blocks]
+    parts = sum(len(block) for block in blocks)
+    low = one.low if one.low == -inf else one.low // unit - parts + 1
+    high = one.high if one.high == inf else one.high // unit
+    return Coarse(Range(Statistic.from_blocks(blocks, one.statistic.name), low, high), unit)
 
 
 def ranges_of(constraint: Constraint) -> tuple[Range, ...]:

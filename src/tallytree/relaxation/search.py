@@ -29,7 +29,7 @@ from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.price import Price
 from tallytree.planning.search_price import Program, pass_price, program_for
-from tallytree.relaxation.ranges import Range, flat, folded
+from tallytree.relaxation.ranges import Range, coarse, flat, folded
 from tallytree.relaxation.result import Relaxation
 from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
 from tallytree.statistics.statistic import Statistic
@@ -59,7 +59,8 @@ class Search:
     ) -> None:
         self.model, self.shown, self.ranges = model, shown, ranges
         self.options, self.limits, self.progress = options, limits, progress
-        self.sums = tuple(one.statistic for one in ranges)
+        self.coarse = tuple(map(coarse, ranges))
+        self.sums = tuple(one.range.statistic for one in self.coarse)
         self.program = self._program()
         self.rounding = rounding(model.blocks)
         self.bound, self.allowance = inf, self.rounding
@@ -107,12 +108,12 @@ class Search:
         return program_for(self.model, self.sums, self.options.order, partial(check_size, self.options))
 
     def _by_bounds(self) -> Found | None:
-        """Run the compiled search; None if it has no numbers for these counts."""
+        """Run the compiled search; None if there is nothing to search."""
         if not len(self.model) or not self.program.feasible:
             return None
         stops = Stops(self.limits.iterations, self.limits.tolerance, self.limits.candidates > 0)
         room = self.options.limit - self.options.beside
-        ends = [_ends(one) for one in self.ranges]
+        ends = [_ends(one.range) for one in self.coarse]
         box = Wanted([low for low, _ in ends], [high for _, high in ends])
         report = None if self.progress is None else self._report
         found = bounded_score(self.model, self.sums, box, self.program, stops, report, room)
@@ -132,7 +133,7 @@ class Search:
         labelling: NDArray[np.int64] | None,
     ) -> None:
         """Record what is known after a pass, and report it."""
-        self.passes, self.multipliers = passes, tuple(prices)
+        self.passes, self.multipliers = passes, self._per_tally(prices)
         self.bound, self.allowance = bound + self.rounding, slack + self.rounding
         if labelling is not None:
             self._offer(labelling)
@@ -141,13 +142,18 @@ class Search:
 
     def _closed_by(self, found: Found) -> bool:
         """Record what a search has found; return whether it has proven a labelling to be the best."""
-        self.passes, self.multipliers = len(found.passes), tuple(price + 0.0 for price in found.prices)
+        self.passes, self.multipliers = len(found.passes), self._per_tally(found.prices)
         self.bound, self.allowance = found.bound + self.rounding, found.slack + self.rounding
+        score = -inf
         if len(found.scores):
-            self._offer(found.labelling(int(found.scores.argmax())))
-        if found.finished and self.solution is not None:
-            self.bound = self.solution.score + self.rounding
-        return found.finished
+            score = self._offer(found.labelling(int(found.scores.argmax())))
+        if found.finished and score > -inf:
+            self.bound = score + self.rounding
+        return found.finished and self.solution is not None and self.solution.score >= score
+
+    def _per_tally(self, prices: Sequence[float]) -> tuple[float, ...]:
+        """Return the prices of tallies, from those of their units."""
+        return tuple(price / one.unit + 0.0 for price, one in zip(prices, self.coarse, strict=True))
 
     def _no_labelling(self, found: Found) -> str:
         least = min((most for _, most in found.passes), default=inf)
@@ -163,8 +169,8 @@ class Search:
         """The cost of one pass."""
         return pass_price(self.program)
 
-    def _offer(self, assignment: NDArray[np.int64]) -> tuple[int, ...]:
-        """Keep a labelling if it satisfies the constraint and is the best so far; return its tallies."""
+    def _offer(self, assignment: NDArray[np.int64]) -> float:
+        """Keep a labelling if it satisfies the constraint and is the best so far; return its score."""
         score = float(evaluate(self.model.blocks, assignment))
         tallies = tuple(int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
         held = all(one.low <= t <= one.high for one, t in zip(self.ranges, tallies, strict=True))
@@ -173,7 +179,7 @@ class Search:
             numbers = tally(*(s.tally(assignment) for s in self.shown))
             proof = Proof(self.price, score, Claim("it satisfies the constraint", optimal=False))
             self.solution = Solution(score, score, numbers, assignment, self.model, proof)
-        return tallies
+        return score
 
     # --- what can be attained at all
 
@@ -190,10 +196,10 @@ class Search:
 
         `met`: the least and the largest tallies that labellings are known to have.
         """
-        for one, (least, most) in zip(self.ranges, met, strict=True):
-            if most < one.low:
+        for one, (searched, _), (least, most) in zip(self.ranges, self.coarse, met, strict=True):
+            if most < searched.low:
                 self._check_end(one, 1.0)
-            if least > one.high:
+            if least > searched.high:
                 self._check_end(one, -1.0)
 
     def _check_end(self, one: Range, sign: float) -> None:

@@ -39,7 +39,7 @@ class CountRecipe(Recipe):
         set_once(self, "states", states)
         set_once(self, "variables", variables)
         set_once(self, "name", checked_name(name))
-        set_once(self, "cap", cap if cap is None else checked_cap(cap, name))
+        set_once(self, "cap", cap if cap is None else _count_cap(cap, name))
 
     @property
     def key(self) -> bytes:
@@ -133,6 +133,16 @@ def count(
     chosen = None if variables is None else tuple(_plain(v) for v in variables)
     recipe = CountRecipe(states, chosen, _count_name(states) if name is None else name, cap)
     return recipe if model is None else recipe.on(model)
+
+
+def _count_cap(cap: object, name: str) -> int:
+    """Return the cap of a count, which is never negative."""
+    value = checked_cap(cap, name)
+    if value < 0:
+        raise ModelError(
+            f"the cap of {name!r} is {value}, but a count is never negative; use 0 or more, or None"
+        )
+    return value
 
 
 def _states(state: State | Collection[State]) -> tuple[State, ...]:
@@ -281,6 +291,8 @@ def _agreement(
     name: str,
     cap: int | None,
 ) -> Statistic:
+    if cap is not None:
+        _count_cap(cap, name)
     codes = model.encode(labelling)
     ignored = np.full(len(codes), -1) if background is None else model.state_codes(background)
 
