@@ -141,9 +141,9 @@ double LocalTables::operations(const Skeleton &skeleton) {
 
 double LocalTables::pass_work(const Skeleton &skeleton, double operations) {
     const auto steps = static_cast<double>(skeleton.steps.size());
-    if (skeleton.width > 1) return 0.9 * operations + 85 * steps;
+    if (skeleton.width > 1) return 0.75 * operations + 70 * steps;
     const bool chain = skeleton.steps.size() <= skeleton.cardinalities.size() + 1;
-    return chain ? 0.25 * operations + 14 * steps : 0.7 * operations + 30 * steps;
+    return chain ? 0.25 * operations + 14 * steps : 0.4 * operations + 18 * steps;
 }
 
 double LocalTables::operations(const Skeleton &skeleton, Index t) {

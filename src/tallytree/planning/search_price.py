@@ -131,9 +131,8 @@ def program_for(
 
     A forest has one program for passes and tables; a wide graph has one for each.
     """
-    if order is None and _narrow(
-        model
-    ):  # drafts, since several whole programs of a large model would not fit in the cache
+    if order is None and _narrow(model):
+        # Drafts, since several whole programs of a large model would not fit in the cache.
         natural = skeleton(model, statistics, "natural", check, draft=True)
         if natural.width <= 1 and natural.step_count <= len(model) + 1:
             return skeleton(model, statistics, "natural", check, draft=draft)
