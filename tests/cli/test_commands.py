@@ -204,7 +204,7 @@ def test_budget_errors_name_the_options(files, capsys):
     assert "raise --operations, or give a better elimination order (--order)" in told
     assert run("solve", "week.json", "--memory", "1K") == Exit.BUDGET
     told = capsys.readouterr().err
-    assert "raise --memory" in told
+    assert "Raise --memory, or use a better elimination order" in told
     assert "memory_limit" not in told
 
 

@@ -112,7 +112,7 @@ def test_what_to_do_next(files, capsys):
     assert run("profile", "wide.uai", "--count", "ones=1", "--memory", "2G") == Exit.BUDGET
     err = capsys.readouterr().err
     assert (
-        "Even without statistics, the graph is too wide for this limit. Raise --memory, or use a better "
+        "Even without statistics, the tables exceed the limit. Raise --memory, or use a better "
         "elimination order (--order); for wide graphs, a branch-and-bound solver such as toulbar2" in err
     )
 

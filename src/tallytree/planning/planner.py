@@ -67,7 +67,7 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
             raise
         if not _plain_fits(query.subject, options):
             cause = str(error).split(". ")[0]  # without advice on statistics
-            text = f"{cause}. Even without statistics, the graph is too wide for this limit"
+            text = f"{cause}. Even without statistics, the tables exceed the limit"
             raise too_wide(text, "Raise memory_limit=, or use") from None
         raise BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}") from None
 
