@@ -36,7 +36,7 @@ def test_no_labelling_has_a_tally_beyond_64_bits(tally: int) -> None:
 
 @pytest.mark.parametrize("cap", [1 - 2**62, 2**62 - 1, -5, 0])
 def test_caps_at_the_ends_of_their_range(cap: int) -> None:
-    ones = tt.count(chain(), state="b", cap=cap)
+    ones = tt.count(chain(), state="b").capped(cap)
     expected = sorted({min(cap, k) for k in range(4)})
     assert tt.profile(chain(), [ones]).tallies.ravel().tolist() == expected
     for bound in (cap - 2, cap - 1, cap, cap + 1, -(2**62), 2**62, -(2**63), 2**63, 0, 3):

@@ -30,6 +30,7 @@ constexpr std::size_t kManySteps = 256;  // of a chain or tree
 constexpr double kShareLarge = 0.3;      // on wide graphs and with more steps, without that,
 constexpr double kLoaded = 1500;         // less what it takes to load a step for a search
 constexpr double kSlower = 10;           // operations that take as long as a unit of work
+constexpr double kWide = 3;              // the same as one of the cost of a wide graph, about
 constexpr double kMostTables = 2;        // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;        // of one operation of a band, at most
 
@@ -115,12 +116,9 @@ class ItemSolver {
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
         Meter meter(poll_);
-        return desk_.search().run(asked, item_.count, truth_score, item_.prices,
-                                  limits((open()            ? kMostTables
-                                          : item_.count > 1 ? kShareSeveral
-                                                            : kShare) *
-                                         skeleton_.cost),
-                                  meter) &&
+        const double share = open() ? kMostTables : item_.count > 1 ? kShareSeveral : kShare;
+        const double cost = (skeleton_.width > 1 ? kWide : 1) * skeleton_.cost;
+        return desk_.search().run(asked, item_.count, truth_score, item_.prices, limits(share * cost), meter) &&
                choose_labelling(truth_score, answer.labellings);
     }
 

@@ -33,10 +33,10 @@ from tallytree.running.bounds import Found, Search, Searcher, Wanted
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
-_TIMES, _LEAST = 2, 2e8
+_TIMES, _LEAST, _LEAST_OF_TREES = 2, 2e8, 1e7
 """With ``strategy="bounds"``, a search for the best value of a function may take this multiple of the cost of
-the table, and at least this much work. If nearly all tallies have the same value, an unlimited search
-would examine nearly all labellings."""
+the table, and at least this much work, most of which are evaluations (for trees, these are not counted). If
+nearly all tallies have the same value, an unlimited search would examine nearly all labellings."""
 
 _SHORT_PASS = 1e8
 """Operations of a pass that is always made, for the bound that it gives."""
@@ -76,7 +76,7 @@ def first_work(query: Query[Any], options: Options, question: Question, least: f
         if not function:
             return limit
         if outline is not None:
-            return min(max(_LEAST, outline(query, options.plan).work(share=_TIMES)), limit)
+            return min(max(_LEAST_OF_TREES, outline(query, options.plan).work(share=_TIMES)), limit)
         price = price_of(query, options)
         return limit if price is None else min(max(_LEAST, _TIMES * price.table_work), limit)
     if outline is not None:
