@@ -2,6 +2,12 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+constexpr double kLookedThrough = 0.1;  // units of work for a cell of a band, when a labelling is looked for in it
+
+}  // namespace
+
 Search::Search(Messages &messages, const Subject &subject, const Need &need, const Stops &stops, const Poll &poll)
     : messages_(messages),
       subject_(subject),
@@ -251,7 +257,7 @@ void Search::keep_candidates(const Pass &pass) {
     std::vector<std::int64_t> labelling(subject_.length());
     const auto decode = [&](std::size_t i) {
         messages_.decode(static_cast<Index>(i), labelling.data());
-        work_ += subject_.labelling_work();
+        work_ += subject_.labelling_work() + kLookedThrough * static_cast<double>(last_cells_);
         meter_.spend(static_cast<double>(subject_.choices()));
         offer(labelling);
     };

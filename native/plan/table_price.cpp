@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace tallytree {
 namespace {
@@ -26,11 +27,56 @@ bool rolled(Index statistics, double steps, double states, double cells) {
     return statistics == 1 && steps >= 256 && cells >= kLeast && cells >= kLong * std::sqrt(steps) * states;
 }
 
+// How many of the statistics are independent: of two states, for example, all but a constant of the one count is the
+// other.
+class Independent {
+  public:
+    Independent(const Skeleton &skeleton, const LayoutRequest &request) : count_(std::ssize(request.caps)) {
+        std::vector<double> sums, change(count_);
+        for (std::size_t t = 0; t < skeleton.steps.size() && std::ssize(basis_) < count_; t++) {
+            const auto refs = skeleton.shift_refs[t];
+            const Index size = skeleton.steps[t].shift_size;
+            if (refs.empty()) continue;
+            sums.assign(size * count_, 0);
+            for (std::size_t i = 0; i < refs.size(); i++) {
+                const std::int64_t *table = request.shifts[refs[i].block].row(refs[i].row);
+                double *out = sums.data() + skeleton.statistic_of[refs[i].block] * size;
+                walk_factor(skeleton.shift_loops[skeleton.shift_refs.begin[t] + static_cast<Index>(i)],
+                            [&](Index at, Index n, Index stride) {
+                                for (Index x = 0; x < n; x++) *out++ += static_cast<double>(table[at + x * stride]);
+                            });
+            }
+            for (Index x = 1; x < size && std::ssize(basis_) < count_; x++) {
+                for (Index p = 0; p < count_; p++) change[p] = sums[p * size + x] - sums[p * size];
+                add(change);
+            }
+        }
+    }
+
+    Index number() const { return std::max<Index>(std::ssize(basis_), std::min<Index>(count_, 1)); }
+
+  private:
+    // What is left of a change of the tally without the parts that are known.
+    void add(std::vector<double> &change) {
+        for (const auto &known : basis_) {
+            const auto pivot =
+                std::find_if(known.begin(), known.end(), [](double v) { return v != 0; }) - known.begin();
+            const double times = change[pivot] / known[pivot];
+            for (Index p = 0; p < count_; p++)
+                change[p] = std::abs(change[p] - times * known[p]) < 1e-6 ? 0 : change[p] - times * known[p];
+        }
+        if (std::any_of(change.begin(), change.end(), [](double v) { return v != 0; })) basis_.push_back(change);
+    }
+
+    Index count_;
+    std::vector<std::vector<double>> basis_;
+};
+
 // How many tallies each table has, and how many rows of them.
 class Sizes {
   public:
-    Sizes(const Skeleton &skeleton, const LayoutRequest &request)
-        : skeleton_(skeleton), request_(request), count_(static_cast<Index>(request.caps.size())) {
+    Sizes(const Skeleton &skeleton, const LayoutRequest &request, Index independent)
+        : skeleton_(skeleton), request_(request), count_(std::ssize(request.caps)), independent_(independent) {
         const TallyRanges ranges(skeleton, request);
         const auto size = static_cast<Index>(skeleton.steps.size());
         low_.assign(size * count_, 0);
@@ -65,24 +111,25 @@ class Sizes {
     // Those that can still end in the window, and below the caps.
     void count(Index t) {
         const Index root = static_cast<Index>(skeleton_.steps.size()) - 1;
-        double all = 1, widest = 1;
+        widths_.clear();
         for (Index p = 0; p < count_; p++) {
             const Index low = low_[t * count_ + p], high = high_[t * count_ + p];
             const Index least = request_.window.low[p] - constant_[p] - (high_[root * count_ + p] - high);
             const Index most = request_.window.high[p] - constant_[p] - (low_[root * count_ + p] - low);
             const Index cap = request_.caps[p] == kUncapped ? high : std::min(high, low + request_.caps[p]);
-            const auto width = static_cast<double>(std::min(cap, most) - std::max(low, least) + 1);
-            all *= std::max(width, 1.0);
-            widest = std::max(widest, width);
+            widths_.push_back(static_cast<double>(std::max<Index>(std::min(cap, most) - std::max(low, least) + 1, 1)));
         }
-        tallies[t] = all;
-        rows[t] = all / widest;
+        std::sort(widths_.begin(), widths_.end());
+        widths_.resize(independent_);
+        tallies[t] = std::accumulate(widths_.begin(), widths_.end(), 1.0, std::multiplies<>());
+        rows[t] = tallies[t] / (widths_.empty() ? 1 : widths_.back());
     }
 
     const Skeleton &skeleton_;
     const LayoutRequest &request_;
-    Index count_;
+    Index count_, independent_;
     std::vector<Index> low_, high_, constant_;
+    std::vector<double> widths_;
 };
 
 double loop(const Skeleton &skeleton, double tallies) { return skeleton.width > 1 && tallies > 1 ? kWideLoop : kLoop; }
@@ -90,7 +137,8 @@ double loop(const Skeleton &skeleton, double tallies) { return skeleton.width > 
 }  // namespace
 
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request) {
-    const Sizes sizes(skeleton, request);
+    const Index independent = Independent(skeleton, request).number();
+    const Sizes sizes(skeleton, request, independent);
     TablePrice price;
     double loops = 0, cells = 0, states = 0;
     for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
@@ -109,7 +157,7 @@ TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &reques
         }
     }
     const auto statistics = static_cast<Index>(request.caps.size());
-    const double occur = kOccur[std::min<Index>(statistics, std::ssize(kOccur) - 1)];
+    const double occur = kOccur[std::min<Index>(independent, std::ssize(kOccur) - 1)];
     const auto steps = static_cast<double>(skeleton.steps.size());
     price.work = occur * loops + kStep * steps;
     if (rolled(statistics, steps, states, cells) && states < kFewStates * steps)

@@ -70,7 +70,7 @@ void Need::corners(const Box &box, bool chain, Index n, Tallies &m, const Prices
     }
     // Equal neighbours lie at the largest lower end or at the smallest upper end of their group.
     const std::int32_t least = chain && n + 1 < measure_.tallies() ? m[n + 1] : box.low[n];
-    std::int32_t tried[kMostTallies + 2];
+    std::int32_t tried[kMostTallies + 2] = {};
     Index count = 0;
     const auto attempt = [&](std::int32_t x) {
         if (x < box.low[n] || x > box.high[n] || x < least) return;

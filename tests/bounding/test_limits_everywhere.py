@@ -82,3 +82,14 @@ def test_a_problem_file_checks_its_options():
         problem.solve(strategy="bogus")
     with pytest.raises(tt.ModelError, match="operation_limit"):
         problem.solve(operation_limit=-1)
+
+
+def test_tables_of_counts_that_depend_on_each_other_are_small():
+    """Of two states, one count is the number of variables minus the other: tallies lie on a line."""
+    rng = np.random.default_rng(0)
+    star = tt.Model.tree([-1] + [0] * 400, rng.normal(size=(401, 2)), rng.normal(size=(2, 2)))
+    zeros, ones = (tt.count(star, state=state) for state in (0, 1))
+    even = tt.count(star, state=1, variables=range(0, 401, 2), name="even")
+    price = {len(some): tt.plan(star, some).search.table_work for some in ([ones], [zeros, ones])}
+    assert price[2] < 2 * price[1]
+    assert tt.plan(star, [ones, even]).search.table_work > 10 * price[1]

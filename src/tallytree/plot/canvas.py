@@ -65,7 +65,7 @@ def distinct(values: Sequence[float], digits: int = 4, most: int = 10) -> list[s
     Examples
     --------
     >>> distinct([12.29, 12.2912, 3.0])
-    ['12.29', '12.2912', '3']
+    ['12.29', '12.291', '3']
     """
     told = len({f"{value:.{most}g}" for value in values})
     enough = (n for n in range(digits, most) if len({f"{value:.{n}g}" for value in values}) == told)
