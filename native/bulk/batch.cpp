@@ -117,7 +117,7 @@ class ItemSolver {
         if (truth_score == kNegativeInfinity) return false;
         Meter meter(poll_);
         const double share = open() ? kMostTables : item_.count > 1 ? kShareSeveral : kShare;
-        const double cost = (skeleton_.width > 1 ? kWide : 1) * skeleton_.cost;
+        const double cost = (open() && skeleton_.width > 1 ? kWide : 1) * skeleton_.cost;
         return desk_.search().run(asked, item_.count, truth_score, item_.prices, limits(share * cost), meter) &&
                choose_labelling(truth_score, answer.labellings);
     }

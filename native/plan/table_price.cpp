@@ -8,9 +8,8 @@
 namespace tallytree {
 namespace {
 
-// Units of work: an operation, a loop along a row of tallies, and a step. In wide graphs, rows of several tallies have
-// loops of their own, where rows of one are states that follow each other.
-constexpr double kOperation = 0.07, kLoop = 1.5, kWideLoop = 6, kStep = 150;
+// Units of work: an operation, a loop along a row of tallies, and a step.
+constexpr double kOperation = 0.07, kLoop = 1.5, kStep = 150;
 // A cell of tables that are rolled, so that they stay in the cache; one of other tables; and one of them that does not
 // fit into the cache any more, and is written to fresh memory.
 constexpr double kRolled = 0.25, kCell = 0.4, kFresh = 0.5, kCached = 6e6;
@@ -132,8 +131,6 @@ class Sizes {
     std::vector<double> widths_;
 };
 
-double loop(const Skeleton &skeleton, double tallies) { return skeleton.width > 1 && tallies > 1 ? kWideLoop : kLoop; }
-
 }  // namespace
 
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request) {
@@ -149,17 +146,17 @@ TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &reques
         if (step.verb == Verb::Join) {
             const double a = sizes.tallies[step.a], b = sizes.tallies[step.b], fewer = std::min(a, b);
             price.operations += kept * fewer * std::min(std::max(a, b), sizes.tallies[t]);
-            loops += loop(skeleton, sizes.tallies[t]) * kept * std::min(a * sizes.rows[step.b], b * sizes.rows[step.a]);
+            loops += kept * std::min(a * sizes.rows[step.b], b * sizes.rows[step.a]);
         } else if (step.verb == Verb::Eliminate) {
             const double ways = kept * static_cast<double>(step.gone.count * step.fresh);
             price.operations += ways * sizes.tallies[step.a];
-            loops += loop(skeleton, sizes.tallies[step.a]) * ways * sizes.rows[step.a];
+            loops += ways * sizes.rows[step.a];
         }
     }
     const auto statistics = static_cast<Index>(request.caps.size());
     const double occur = kOccur[std::min<Index>(independent, std::ssize(kOccur) - 1)];
     const auto steps = static_cast<double>(skeleton.steps.size());
-    price.work = occur * loops + kStep * steps;
+    price.work = occur * kLoop * loops + kStep * steps;
     if (rolled(statistics, steps, states, cells) && states < kFewStates * steps)
         price.work += kQuick * price.operations + kSmallRolled * cells;
     else if (rolled(statistics, steps, states, cells)) price.work += kOperation * price.operations + kRolled * cells;
