@@ -30,7 +30,7 @@ constexpr std::size_t kManySteps = 256;  // of a chain or tree
 constexpr double kShareLarge = 0.3;      // on wide graphs and with more steps, without that,
 constexpr double kLoaded = 1500;         // less what it takes to load a step for a search
 constexpr double kSlower = 10;           // operations that take as long as a unit of work
-constexpr double kWide = 3;              // the same as one of the cost of a wide graph, about
+constexpr double kWide = 3;              // what a search of a wide graph counts for an operation of its cost
 constexpr double kMostTables = 2;        // prices of a whole table, which it may take where it is asked for
 constexpr double kBandBytes = 80;        // of one operation of a band, at most
 

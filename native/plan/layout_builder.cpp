@@ -7,8 +7,8 @@
 namespace tallytree {
 
 static constexpr std::size_t kManySteps = 10'000;
-static constexpr double kMany =
-    1 << 20;  // pairs of a step: the lists of all steps before it take a quarter of a second
+// Pairs of a step: the lists of all steps before it take a quarter of a second.
+static constexpr double kMany = 1 << 20;
 
 // A layout with nothing in it but the memory of another one, and what is in its pools.
 static Layout emptied(Layout used) {
