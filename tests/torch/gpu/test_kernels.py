@@ -137,13 +137,10 @@ class Counts:
     def on(self, device: str) -> counted.Tallies:
         chunks = self.tallies.chunks
         if chunks is not None:
-            chunks = counted.Chunks(
-                chunks.marks.to(device), chunks.goes_on.to(device), chunks.pairs.to(device)
-            )
-        its = self.tallies
-        return dataclasses.replace(
-            its, shifts=its.shifts.to(device), boxes=its.boxes.to(device), chunks=chunks
-        )
+            its = chunks.marks, chunks.goes_on, chunks.pairs, chunks.groups
+            chunks = counted.Chunks(*(tensor.to(device) for tensor in its))
+        shifts, boxes = self.tallies.shifts.to(device), self.tallies.boxes.to(device)
+        return dataclasses.replace(self.tallies, shifts=shifts, boxes=boxes, chunks=chunks)
 
 
 def node_counts(problem: Drawn, seed: int) -> Counts:
@@ -180,7 +177,9 @@ def chunk_counts(problem: Drawn, seed: int) -> Counts:
         .expand(sentences, positions, -1)
         .contiguous()
     )
-    chunks = counted.Chunks(marks, bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32))
+    groups = torch.tensor([[s, s + 1] for s in range(1, states, 2)] + [[0, -1]], dtype=torch.int32)
+    its = bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32), groups
+    chunks = counted.Chunks(marks, *its)
     width = 1 + (marks[..., 0] >= 2).cumsum(1)
     boxes = torch.stack([torch.arange(2, positions + 2).expand_as(width), width], 2).int()
     tallies = counted.Tallies(shifts, *counted.placed(boxes), (positions + 1) * unit, unit, chunks=chunks)

@@ -28,6 +28,7 @@ _HEADERS = (
     "tables.cuh",
     "counted.cuh",
     "filling.cuh",
+    "gathering.cuh",
     "asking.cuh",
     "sweeps.cuh",
     "sums.cuh",

@@ -44,12 +44,15 @@ class Chunks:
 
     ``marks`` (B, T, 1 + k) has for each position 1 if a true chunk starts there plus 2 if one ended just
     before, then the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row
-    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those.
+    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those. ``groups`` (types +
+    1, k) has the labels of each type, and the label outside of chunks, if there is one, as the first of its
+    own; -1 for none.
     """
 
     marks: Tensor
     goes_on: Tensor
     pairs: Tensor
+    groups: Tensor
     labels_of_type: int | None = None  # k, if marks have another shape
 
 
@@ -103,8 +106,9 @@ class _Batch(ctypes.Structure):
     _fields_ = [
         ("given", Padded),
         *((name, ctypes.c_void_p) for name in ("shifts", "rows", "boxes", "marks", "goes_on", "pairs")),
-        *((name, ctypes.c_int) for name in ("pair_count", "tallies", "line", "columns")),
-        *((name, ctypes.c_int) for name in ("row_count", "by_length")),
+        ("groups", ctypes.c_void_p),
+        *((name, ctypes.c_int) for name in ("pair_count", "group_count", "tallies")),
+        *((name, ctypes.c_int) for name in ("line", "columns", "row_count", "by_length")),
     ]
 
 
@@ -117,6 +121,7 @@ class Sized(NamedTuple):
     tallies: int
     extra_rows: int
     exceptions: int
+    groups: int
     by_position: bool  # whether positions are counted, relative to true tags
     chunks: bool
     real: torch.dtype
@@ -153,9 +158,7 @@ class Layout:
         rows, self.padded = states + size.extra_rows, tiles * 4 * ceil(states / tiles / 4)
         self.columns = size.columns + 2 * size.tallies
         self.bytes = self.columns * rows * real
-        integers = 4 * (2 * self.padded + 4 * rows + 1)
-        tables = ((states + 2) * self.padded + 4) * real
-        self.memory = tables + size.exceptions * (24 + 2 * real) + integers + 16
+        self.memory = self._arrivals(real) if size.chunks and size.most else self._work(rows, real)
         self.threads = self._threads()
         self.staged = self._staged(self.threads)
         self._small = max(self.columns, rows * size.tallies) < 2**31
@@ -178,6 +181,21 @@ class Layout:
         while threads > 32 and not size.most and self._staged(threads) > size.room - self.memory:
             threads //= 2
         return threads
+
+    def _work(self, rows: int, real: int) -> int:
+        """Return the shared memory of a block: ``Work`` in ``kernels/counted.cuh``."""
+        size, integers = self._size, 4 * (2 * self.padded + 4 * rows + 1)
+        tables = ((size.states + 2) * self.padded + 4) * real
+        return tables + size.exceptions * (24 + 2 * real) + integers + 16
+
+    def _arrivals(self, real: int) -> int:
+        """Return the shared memory of a search with chunks: ``Arrivals`` in ``kernels/gathering.cuh``."""
+        size, padded, extra = self._size, self.padded, self._size.extra_rows
+        steps = (extra + extra**2) * real
+        turn = ceil((padded * real + steps + 4 * (2 * extra + 2)) / 16) * 16
+        group = ceil((4 * extra + steps) / 16) * 16
+        marks = 4 * size.positions * (1 + extra)
+        return 2 * turn + size.groups * group + size.states * padded * real + marks
 
     def _staged(self, threads: int) -> int:
         states = self._size.states
@@ -219,10 +237,11 @@ class Run:
         (sentences, positions, states), device = self.chains.shape, self.chains.device
         tallies, chunks = self.tallies, self.tallies.chunks is not None
         counts = tallies.columns, tallies.count, tallies.extra_rows, tallies.exceptions
+        groups = 0 if tallies.chunks is None else tallies.chunks.groups.shape[0]
         by_position = tallies.rows is not None and not chunks
         few, room = sentences <= compiling.processors(device), compiling.block_memory(device)
         return _layout(
-            Sized(states, positions, *counts, by_position, chunks, self.real, self.most, few, room)
+            Sized(states, positions, *counts, groups, by_position, chunks, self.real, self.most, few, room)
         )
 
     @cached_property
@@ -280,9 +299,10 @@ class Run:
     @cached_property
     def _batch(self) -> _Batch:
         tallies, chunks = self.tallies, self.tallies.chunks
-        counted = (None, None, None) if chunks is None else (chunks.marks, chunks.goes_on, chunks.pairs)
-        tensors = tallies.shifts, tallies.rows, tallies.boxes, *counted
-        pairs = 0 if chunks is None else chunks.pairs.shape[0]
-        numbers = pairs, tallies.count, tallies.line, self.layout.columns
+        tensors: list[Tensor | None] = [tallies.shifts, tallies.rows, tallies.boxes, None, None, None, None]
+        if chunks is not None:
+            tensors[3:] = chunks.marks, chunks.goes_on, chunks.pairs, chunks.groups
+        sizes = (0, 0) if chunks is None else (len(chunks.pairs), len(chunks.groups))
+        numbers = *sizes, tallies.count, tallies.line, self.layout.columns
         shifts = tallies.shifts.numel() // self.chains.shape[2]
         return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, tallies.by_length)

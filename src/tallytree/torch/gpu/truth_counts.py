@@ -91,7 +91,7 @@ class Counting:
         rules, alphabet, (losses, which, _) = self._rules, self._rules.alphabet, self.numbered(words)
         chunks = None
         if alphabet is not None:
-            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, self._extra)
+            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, alphabet.groups, self._extra)
         rows = self._tags if alphabet is None else None
         columns = words.columns or rules.most_columns  # in a CUDA graph, nothing is found yet
         tallies = Tallies(rules.shifts, self._boxes, columns, rules.count, rules.sizes[1], rows, chunks)

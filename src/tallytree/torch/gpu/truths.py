@@ -51,6 +51,7 @@ class Alphabet:
     labels: Tensor  # (types, labels of a type): -1 for none
     bits: Tensor  # (C, ceil(C / 32)): bit `to` of row s: whether `to` after s continues its chunk
     pairs: Tensor  # the pairs of labels with a bit set
+    groups: Tensor  # the labels of types, then the label outside, if there is one; -1 for none
 
 
 @dataclass
@@ -250,11 +251,13 @@ def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) ->
     goes_on = np.array([[a.type is not None and not a.boundary(b) for b in tags] for a in tags])
     of_type = [[label for label, kind in enumerate(types) if kind == i] for i in range(len(kinds))]
     most = max(map(len, of_type), default=1)
-    labels = np.array([one + [-1] * (most - len(one)) for one in of_type] or [[-1]])
+    outside = [[label] for label, kind in enumerate(types) if kind < 0]
+    groups = np.array([one + [-1] * (most - len(one)) for one in of_type + outside])
+    labels = groups[: len(of_type)] if of_type else np.array([[-1]])
     words = -(-len(names) // 32)
     padded = np.pad(goes_on, ((0, 0), (0, 32 * words - len(names)))).reshape(len(names), words, 32)
     bits = (padded << np.arange(32, dtype=np.uint64)).sum(2, dtype=np.uint64).astype(np.uint32).view(np.int32)
-    arrays = np.array(types), labels, bits, np.argwhere(goes_on)
+    arrays = np.array(types), labels, bits, np.argwhere(goes_on), groups
     return Alphabet(*(torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device) for array in arrays))
 
 

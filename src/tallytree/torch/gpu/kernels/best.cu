@@ -2,9 +2,7 @@
 #define ONE_TILE 28  // states of a tile if there is one,
 #define TILE 16      // and if there are several
 #include "asking.cuh"
-#include "filling.cuh"
-
-constexpr int kAtOnce = kTiles == 1 ? C : 16;  // states before that a loop takes at once
+#include "gathering.cuh"
 
 struct Largest {  // the best score of all ways to a cell
     static __device__ REAL weight(REAL given, REAL) { return given; }
@@ -28,10 +26,15 @@ struct Largest {  // the best score of all ways to a cell
         for (int j = 0; j < kTile; j++)
             if (base + j < C) column.after[places[j]] = add_up(sums[j], gains[j]);
     }
-
-    static __device__ REAL through(REAL before, const Exception &e) { return add_up(add_up(before, e.weight), e.gain); }
-    static __device__ REAL both(REAL a, REAL b) { return larger(a, b); }
 };
+
+#if CHUNKS
+using Memory = Arrivals;
+__device__ inline void fill(Sentence &x, Memory &work, bool first) { fill_tables(x, work, first); }
+#else
+using Memory = Work;
+__device__ inline void fill(Sentence &x, Memory &work, bool first) { fill_tables<Largest>(x, work, first); }
+#endif
 
 struct Finals {  // where the last table has a tally: a true chunk that ends with the sentence is a true positive
     const REAL *table;
@@ -111,7 +114,7 @@ struct Coming {
 };
 
 // From the last cell back to the first: the first of the rows that give a cell its score.
-__device__ void walk(const Sentence &x, const Work &work, int l, int64 *labels) {
+__device__ void walk(const Sentence &x, const Memory &work, int l, int64 *labels) {
     int lane = threadIdx.x, t = x.length - 1, row = last_row(x, l, lane);
     bool quick = !CHUNKS && x.batch->given.shared;  // the weights are those of the block
     Coming now(x, t, x.place(t), lane);
@@ -148,7 +151,7 @@ __device__ void walk(const Sentence &x, const Work &work, int l, int64 *labels) 
 }
 
 // Write the results for a sentence's best labelling, by a warp; its value is recomputed from its score in double precision.
-__device__ void tell(const Sentence &x, const Work &work, const Asked &asked, const Answers &answers, int cell, double bound) {
+__device__ void tell(const Sentence &x, const Memory &work, const Asked &asked, const Answers &answers, int cell, double bound) {
     int64 *labels = answers.labels + x.number * x.batch->given.positions;
     int lane = threadIdx.x, positions = x.batch->given.positions;
     bool some = cell < asked.tallies;
@@ -168,7 +171,7 @@ constexpr int kMostThreads = sizeof(REAL) == 4 ? 1024 : 512;  // on a multiproce
 
 extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
+    Memory work(memory, batch);
     const Answers &answers = search.answers;
     if (is_wrong(search.found.words)) {
         invalidate(batch.given, answers.gaps, Total{});
@@ -181,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_con
         queue.ask();
         Sentence x = sentence_of(batch, uniform(int(b)), search.scratch);
         x.length = uniform(x.length);
-        fill_tables<Largest>(x, work, first);
+        fill(x, work, first);
         first = false;
         Asked asked = asked_of(batch, search, b);
         double bound;

@@ -34,7 +34,8 @@ struct Batch {  // the input of a kernel
     const int *marks;         // CHUNKS: 1 if a true chunk begins, plus 2 if one ended just before; the labels of its type or -1
     const unsigned *goes_on;  // CHUNKS: bit `to` of row s: whether `to` after s continues the chunk
     const int *pairs;         // CHUNKS: the pairs of labels with a bit set
-    int pair_count, tallies;
+    const int *groups;        // CHUNKS: the labels of each type, -1 for none; then the label outside, as the first of its own
+    int pair_count, group_count, tallies;
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block
     int row_count;  // of shifts
@@ -142,9 +143,9 @@ struct Work {  // shared memory of a block: the weights of a step and their larg
     int *listed;    // how many exceptions there are, of as many as there can be
     int exception_count;
 
-    __device__ Work(unsigned char *memory, int pair_count)
+    __device__ Work(unsigned char *memory, const Batch &batch)
         : weights(reinterpret_cast<REAL *>(memory)), scores(weights + C * kPadded), most(scores + 2 * kPadded),
-          exceptions(reinterpret_cast<Exception *>(most + 4)), exception_count(CHUNKS ? pair_count + CHUNKS * C : 0) {
+          exceptions(reinterpret_cast<Exception *>(most + 4)), exception_count(CHUNKS ? batch.pair_count + CHUNKS * C : 0) {
         cells = reinterpret_cast<int *>(exceptions + exception_count);
         shifts = reinterpret_cast<Shift *>(cells + 2 * kPadded);
         listed = reinterpret_cast<int *>(shifts + 2 * kRows);

@@ -179,7 +179,7 @@ __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
         }
         __syncthreads();
         if (t == 1 || (!CHUNKS && shared)) continue;
-        if (CHUNKS) add_exceptions<Algebra>(x, t - 1, work);
+        if constexpr (CHUNKS > 0) add_exceptions<Algebra>(x, t - 1, work);
         if (!shared && t < x.length) load_weights<Algebra>(x, t, work);
         __syncthreads();
     }

@@ -55,7 +55,7 @@ __device__ double value_of(const Sentence &x, const Objective &asked, double gai
 extern "C" __global__ void __launch_bounds__(256) objective(const __grid_constant__ Batch batch, const __grid_constant__ Objective asked) {
     BLOCK_MEMORY;
     if (is_wrong(asked.found.words)) return invalidate(batch.given, asked.values, asked.all);
-    Work work(memory, batch.pair_count);
+    Work work(memory, batch);
     Expected sums(batch, asked.nodes, asked.edges, asked.working, work);
     double *weights = asked.weights + int64(blockIdx.x) * batch.tallies;
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {

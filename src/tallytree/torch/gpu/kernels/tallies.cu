@@ -10,7 +10,7 @@ struct Summing {  // the input of the kernels, with the batch
 
 extern "C" __global__ void __launch_bounds__(256) log_tallies(const __grid_constant__ Batch batch, const __grid_constant__ Summing asked) {
     BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
+    Work work(memory, batch);
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, asked.scratch);
         fill_tables<Sums>(x, work, b == blockIdx.x);
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) log_tallies(const __grid_const
 
 extern "C" __global__ void __launch_bounds__(256) tally_expectations(const __grid_constant__ Batch batch, const __grid_constant__ Summing asked) {
     BLOCK_MEMORY;
-    Work work(memory, batch.pair_count);
+    Work work(memory, batch);
     Expected sums(batch, asked.nodes, asked.edges, asked.working, work);
     for (int64 b = blockIdx.x; b < batch.given.sentences; b += gridDim.x) {
         Sentence x = sentence_of(batch, b, asked.scratch);
