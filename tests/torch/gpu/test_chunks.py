@@ -1,4 +1,4 @@
-"""Searches for whole chunks by the kernels of the GPU, compared with the CPU: all schemes, few tags and many."""
+"""Searches for whole chunks by the kernels of the GPU, compared with the CPU, in all schemes."""
 
 import pytest
 

@@ -135,8 +135,8 @@ class Layout:
 
     Attributes
     ----------
-    padded : int
-        The number of states, rounded up to full tiles.
+    tiles, padded : int
+        The number of tiles of states, and the number of states rounded up to full tiles.
     columns : int
         The number of columns of its tables: of a sentence, and of two positions of a backward pass.
     bytes : int
@@ -154,8 +154,8 @@ class Layout:
     def __init__(self, size: Sized) -> None:
         self._size, states, real = size, size.states, _REAL[size.real]
         one, several = _TILES[size.most]
-        tiles = 1 if states <= one else ceil(states / several)
-        rows, self.padded = states + size.extra_rows, tiles * 4 * ceil(states / tiles / 4)
+        self.tiles = 1 if states <= one else ceil(states / several)
+        rows, self.padded = states + size.extra_rows, self.tiles * 4 * ceil(states / self.tiles / 4)
         self.columns = size.columns + 2 * size.tallies
         self.bytes = self.columns * rows * real
         self.memory = self._arrivals(real) if size.chunks and size.most else self._work(rows, real)
@@ -293,7 +293,8 @@ class Run:
 
     def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
         """Launch a kernel with the batch and what is asked about it."""
-        run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=self.tallies.extra_rows)
+        chunks, tiles = self.tallies.extra_rows, self.layout.tiles
+        run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=chunks, TILES=tiles)
         run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, asked)
 
     @cached_property

@@ -1,6 +1,4 @@
 // The best labelling of each sentence, by score and tally: value = slope[tally] * (score + base) + offset[tally].
-#define ONE_TILE 28  // states of a tile if there is one,
-#define TILE 16      // and if there are several
 #include "asking.cuh"
 #include "gathering.cuh"
 

@@ -12,11 +12,10 @@
 #include "sentences.cuh"
 
 constexpr int kRows = C + CHUNKS;
-#ifndef TILE  // how many states after a thread takes at once, in registers: if it takes all, and if it takes some of them
-#define ONE_TILE 24
-#define TILE 24
+#ifndef TILES  // a thread takes a tile of the states after, in registers
+#define TILES 1
 #endif
-constexpr int kTiles = C <= ONE_TILE ? 1 : (C + TILE - 1) / TILE;
+constexpr int kTiles = TILES;
 constexpr int kTile = ((C + kTiles - 1) / kTiles + 3) / 4 * 4;
 constexpr int kPadded = kTiles * kTile;  // weights of a row in shared memory
 
