@@ -198,8 +198,10 @@ def test_pages_have_plain_code_for_roles_unbroken_options_and_pictures_that_can_
         == '<code class="unbroken">--where</code>, <code>a</code>'
     )
     assert changed("<code>" + "a-" * 20 + "</code>") == "<code>" + "a-" * 20 + "</code>"
-    picture = '<img alt="a week" src="pictures/week.png" />'
-    assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'
+    picture = '<img alt="a week" src="images/week.png" />'
+    assert changed(f"<p>{picture}</p>") == f'<p><a href="images/week.png">{picture}</a></p>'
+    drawn = '<a href="pictures/week.png"><img src="pictures/week.png" srcset="pictures/week.png 2x" /></a>'
+    assert changed('<img src="pictures/week.png" />') == drawn
 
 
 def test_tables_on_the_site(monkeypatch):
