@@ -26,6 +26,8 @@ from tallytree.plot.canvas import ACCENT
 FOLDER = Path(__file__).parent / "pictures"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
+SHARPNESS = 2  # pixels for each pixel of the page; tools/site_hooks.py shows pictures at half their size
+
 EVIDENCE = [[0, 1.5], [0, -2.5], [0, 3.0], [0, -1.25], [0, 0.5], [0, -0.75], [0, 2.0]]
 WEEK = tt.Model.chain(EVIDENCE, np.eye(2), states=["dry", "wet"])
 WET = tt.count(WEEK, state="wet", name="wet")
@@ -215,7 +217,8 @@ PICTURES |= {name: example(name) for name in GALLERY}
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or PICTURES:
-        PICTURES[name]().figure.savefig(FOLDER / f"{name}.png", metadata={"Software": None})
+        figure = PICTURES[name]().figure
+        figure.savefig(FOLDER / f"{name}.png", dpi=SHARPNESS * figure.dpi, metadata={"Software": None})
         plt.close("all")
         print(FOLDER / f"{name}.png")
 

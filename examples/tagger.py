@@ -21,7 +21,7 @@ from tallytree.learning import corpus_f, sample_sentences
 
 OBJECTIVES = ("likelihood", "hinge", "risk")
 CHUNKS = tt.losses.ChunkFBeta()
-LETTERS = 16  # of a word, from its end
+LETTERS = 16  # at most this many letters of a word, from its end
 
 
 class Tagger(nn.Module):

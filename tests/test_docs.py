@@ -190,11 +190,18 @@ def test_only_members_that_exist_are_left_out_of_the_reference():
         assert [member for member in members.split() if not hasattr(owner, member)] == []
 
 
-def test_pages_have_plain_code_for_roles_and_pictures_that_can_be_enlarged():
+def test_pages_have_plain_code_for_roles_unbroken_options_and_pictures_that_can_be_enlarged():
     changed = runpy.run_path(str(ROOT / "tools" / "site_hooks.py"))["on_page_content"]
     assert changed("see :func:<code>solve</code>") == "see <code>solve</code>"
-    picture = '<img alt="a week" src="pictures/week.png" />'
-    assert changed(f"<p>{picture}</p>") == f'<p><a href="pictures/week.png">{picture}</a></p>'
+    assert (
+        changed("<code>--where</code>, <code>a</code>")
+        == '<code class="unbroken">--where</code>, <code>a</code>'
+    )
+    assert changed("<code>" + "a-" * 20 + "</code>") == "<code>" + "a-" * 20 + "</code>"
+    picture = '<img alt="a week" src="images/week.png" />'
+    assert changed(f"<p>{picture}</p>") == f'<p><a href="images/week.png">{picture}</a></p>'
+    drawn = '<a href="pictures/week.png"><img src="pictures/week.png" srcset="pictures/week.png 2x" /></a>'
+    assert changed('<img src="pictures/week.png" />') == drawn
 
 
 def test_tables_on_the_site(monkeypatch):

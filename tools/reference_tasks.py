@@ -10,7 +10,7 @@ TASKS = {
         "Several answers": "k_best iter_best exclude diverse_k_best",
         "Probabilities": "distribution Distribution",
         "Losses": "loss_augmented loss_augmented_path loss_augmented_corpus",
-        "Many problems at once": "profile_batch solve_batch loss_augmented_batch",
+        "Batches": "profile_batch solve_batch loss_augmented_batch",
         "Cost, and bounds without tallies": "plan Plan relax Relaxation BoundedSolution",
         "Certificates": "Certificate BoundsCertificate SentenceCertificate",
         "Errors and warnings": (

@@ -62,6 +62,7 @@ def photographed(browser: str, page: Path, picture: Path) -> None:
         [
             browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
             f"--user-data-dir={page.parent}/browser", "--window-size=1100,720",
+            "--force-device-scale-factor=2",  # for sharp screens
             f"--screenshot={picture}", page.as_uri(),
         ],
         check=True,
