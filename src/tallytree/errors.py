@@ -49,7 +49,7 @@ class BudgetError(TallytreeError, MemoryError):
 
 
 class ObjectiveError(TallytreeError, ValueError):
-    """The objective is invalid: it decreases in the score, returns nan, or is not elementwise."""
+    """The objective is invalid: it decreases in the score, returns nan or inf, or is not elementwise."""
 
 
 class CertificateError(TallytreeError):

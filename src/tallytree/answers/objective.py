@@ -1,7 +1,9 @@
 """The contract of objectives: ``H(score, *tallies)`` is elementwise and non-decreasing in the score.
 
-Both are spot-checked, because an objective that violates them would give a wrong but plausible answer: a few
-rows are evaluated again without the others, and at lower scores, most of them scores that occur.
+Both properties are spot-checked, because an objective that violates them would give a wrong but plausible
+answer: a few rows are evaluated again without the others, and at lower scores, most of them scores that
+occur. At every tally that a labelling has, the value must be a number, or ``-inf`` to exclude the tally; nan
+and ``+inf``, for example from a division by zero, raise an error.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from inspect import signature
-from math import isnan
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -103,7 +105,7 @@ def evaluate_objective(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     """Evaluate an objective on all rows, with checks."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # nan is checked for; -inf rejects a tally
+    with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are checked for; -inf excludes a tally
         parts = [
             _values(objective, scores[at : at + _BLOCK], tallies[at : at + _BLOCK], names)
             for at in range(0, len(scores), _BLOCK)
@@ -113,15 +115,33 @@ def evaluate_objective(
     return values
 
 
+def values_to_show(
+    objective: Objective,
+    scores: NDArray[np.float64],
+    tallies: NDArray[np.int64],
+    names: tuple[str, ...],
+    allowed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Evaluate an objective on all rows, with checks on the allowed ones; the others may be nan or inf."""
+    values = np.full(len(scores), np.nan)
+    if allowed.any():
+        values[allowed] = evaluate_objective(objective, scores[allowed], tallies[allowed], names)
+    if not allowed.all():
+        with np.errstate(all="ignore"):
+            values[~allowed] = _returned(objective, scores[~allowed], tallies[~allowed], names)
+    return values
+
+
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     values = _returned(objective, scores, tallies, names)
-    row = values.argmax()  # of the first nan, if any
-    if isnan(values[row]):
+    row = values.argmax()  # of the first nan or inf, if any
+    if not values[row] < inf:
         raise ObjectiveError(
-            f"the objective is nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
-            "it there, for example with numpy.where"
+            f"the objective is {values[row]}{_at_tally(tallies[row], names)} with score {scores[row]:.6g}; "
+            "return a number there, or -inf to exclude the tally, for example with numpy.where, or with "
+            "where(condition, a, b) in a formula"
         )
     return values
 
@@ -129,7 +149,7 @@ def _values(
 def _returned(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    """Call an objective and return one real number per row, possibly nan."""
+    """Call an objective and return one real number per row, possibly nan or infinite."""
     result = called(objective, names, scores, *tallies.T)
     if type(result) is np.ndarray and result.dtype == np.float64 and result.shape == scores.shape:
         return result  # the usual case

@@ -92,7 +92,8 @@ class TallyTable(RootTable, Generic[Answer]):
         objective : callable or str, optional
             ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score; or a
             formula in ``score`` and the names of the statistics, such as ``"score - 2*ones"``. By default
-            the score itself: plain MAP.
+            the score itself: plain MAP. A value of ``-inf`` excludes a tally; nan and ``+inf`` raise an
+            error.
         where : Constraint or str, optional
             A constraint on the profile's statistics, such as ``(ones >= 2) & (ones <= 5)``, or a string with
             their names, such as ``"2 <= ones <= 5"``.
@@ -107,7 +108,7 @@ class TallyTable(RootTable, Generic[Answer]):
         InfeasibleError
             No labelling satisfies the constraint.
         ObjectiveError
-            The objective returned nan, is not elementwise, or decreases in the score.
+            The objective returned nan or inf, is not elementwise, or decreases in the score.
 
         Examples
         --------

@@ -79,7 +79,7 @@ def learning_options(command: ArgumentParser) -> None:
         type=positive,
         help="stop at this relative gap, or for risk at this relative gradient norm (default 0.01)",
     )
-    add("--passes", type=natural, help="the maximum number of passes (default 100; with --objective: 500)")
+    add("--passes", type=number, help="the maximum number of passes (default 100; with --objective: 500)")
     add("--seconds", type=positive, help="the time limit of this run; the current pass is finished first")
     add("--solver", choices=tuple(_SOLVERS), help="the training algorithm (default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights; better after few passes")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.objective import evaluate_objective
+from tallytree.answers.objective import values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bounding import BoundsCertificate
@@ -29,7 +29,7 @@ _BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
-    """Write one JSON document; infinities, which JSON does not have, become null."""
+    """Write one JSON document; infinities and nan, which JSON does not have, become null."""
     return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
 
 
@@ -163,13 +163,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | None]:
     """Return the values (None without an objective), whether the constraint holds, and the best row."""
     values, holds = None, np.ones(len(profile), dtype=bool)
-    if problem.objective is not None:
-        function = problem.function(problem.statistics)
-        assert function is not None
-        values = evaluate_objective(function, profile.scores, profile.tallies, problem.names)
     if problem.constraint is not None:
         holds = problem.constraint.holds(dict(zip(profile.statistics, profile.tallies.T, strict=True)))
         holds = np.broadcast_to(holds, len(profile))
+    if problem.objective is not None:
+        function = problem.function(problem.statistics)
+        assert function is not None
+        values = values_to_show(function, profile.scores, profile.tallies, problem.names, holds)
     ranked = np.where(holds, profile.scores if values is None else values, -np.inf)
     best = int(np.argmax(ranked)) if len(ranked) and np.max(ranked) > -np.inf else None
     return values, holds, best

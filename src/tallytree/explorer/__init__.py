@@ -15,8 +15,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.objective import Objective, values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.colours import state_colour
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError
@@ -167,7 +168,8 @@ def _check_objective(problem: ProblemFile, profile: Profile) -> None:
         if function is None:  # the score itself
             return
         try:
-            evaluate_objective(_as_in_page(function) if place else function, *table, profile.names)
+            shown, holds = (_as_in_page(function), None) if place else (function, problem.constraint)
+            values_to_show(shown, *table, profile.names, _satisfied(profile, holds))
         except ObjectiveError as error:
             at = ", ".join(f"{name} = {value:g}" for name, value in place.items())
             if not place:
@@ -178,12 +180,20 @@ def _check_objective(problem: ProblemFile, profile: Profile) -> None:
             ) from None
 
 
+def _satisfied(profile: Profile, constraint: Constraint | None) -> NDArray[np.bool_]:
+    """Return which tallies satisfy a constraint."""
+    if constraint is None:
+        return np.ones(len(profile), dtype=bool)
+    columns = dict(zip(profile.statistics, profile.tallies.T, strict=True))
+    return np.broadcast_to(constraint.holds(columns), len(profile))
+
+
 def _as_in_page(function: Objective) -> Objective:
-    """Return an objective that is -inf where it is not a number; the page says so there."""
+    """Return an objective that is -inf where it is nan or inf; the page says so there."""
 
     def shown(*arguments: Any) -> Any:
         values = function(*arguments)
-        return np.where(np.isnan(values), -np.inf, values)
+        return np.where(values < np.inf, values, -np.inf)
 
     return shown
 

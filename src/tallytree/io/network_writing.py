@@ -42,10 +42,14 @@ class CostScale(NamedTuple):
 
 
 class Knapsack(NamedTuple):
-    """``Σ weight · [y_variable = value] >= capacity`` over (variable, value, weight)."""
+    """``Σ weight · [y_variable = value] >= capacity`` over (variable, value, weight).
+
+    `name`: the statistic that the weights, or the negated weights, are equal to; None if there is none.
+    """
 
     triples: list[tuple[int, int, int]]
     capacity: int
+    name: str | None = None
 
     @property
     def variables(self) -> list[int]:
@@ -179,12 +183,15 @@ def _knapsacks_of(comparison: Comparison) -> list[Knapsack]:
                 (int(block.scopes[k, 0]), a, int(tables[k, a])) for k, a in np.argwhere(tables).tolist()
             ]
     bound = comparison.bound - constant
-    found = []
+    weights, negated = _merged(triples, 1), _merged(triples, -1)
+    plain = constant == 0 and all(weight > 0 for _, _, weight in weights)  # as a reader restores it
+    name = comparison.terms[0][0].name if plain and [c for _, c in comparison.terms] == [1] else None
+    knapsacks = []
     if comparison.relation in (">=", "=="):
-        found.append(Knapsack(_merged(triples, 1), bound))
+        knapsacks.append(Knapsack(weights, bound, name))
     if comparison.relation in ("<=", "=="):
-        found.append(Knapsack(_merged(triples, -1), -bound))
-    return found
+        knapsacks.append(Knapsack(negated, -bound, name))
+    return knapsacks
 
 
 def _of_one_sign(knapsack: Knapsack, sizes: list[int]) -> Knapsack:

@@ -51,7 +51,7 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     hashed : int, optional
         Hash strings to this many columns instead of building a vocabulary.
     min_count : int
-        Ignore attributes that occur less often than this.
+        Ignore attributes that occur less often than this; cannot be combined with ``hashed``.
     features : WindowFeatures, optional
         Computes string features from rows of columns: examples are then sentences as returned by
         :func:`tallytree.io.read_conll`, and a saved estimator includes the templates.
