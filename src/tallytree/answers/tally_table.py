@@ -80,8 +80,8 @@ class TallyTable(RootTable, Generic[Answer]):
 
     def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
         """Return the claim of an answer."""
-        asked = as_condition(where, self.statistics) if isinstance(where, str) else where
-        among = asked if self.query.where is None else self.query.where
+        condition = as_condition(where, self.statistics) if isinstance(where, str) else where
+        among = condition if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
 
     def best(self, objective: Objective | str | None = None, *, where: Where = None) -> Answer:
@@ -304,8 +304,8 @@ class TallyTable(RootTable, Generic[Answer]):
     def _carried_names(self) -> str:
         caps = [getattr(s, "cap", None) for s in self.statistics]
         named = zip(self._names, caps, strict=True)
-        told = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
-        return ", ".join(told) or "no statistics"
+        shown = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
+        return ", ".join(shown) or "no statistics"
 
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint, or None for all."""

@@ -63,9 +63,9 @@ class SentenceEvidence(Evidence):
         What counts: the words (by number), the tally it adds to, and how often (-1: always).
     """
 
-    def __init__(self, model: Model, measured: Measured, asked: Any, found: Found) -> None:
+    def __init__(self, model: Model, measured: Measured, searched: Any, found: Found) -> None:
         self.model, self.measured = model, measured
-        self.scaling, self.margin, self.truth_score = asked.scaling, asked.margin, asked.truth
+        self.scaling, self.margin, self.truth_score = searched.scaling, searched.margin, searched.truth
         self.parts = tuple(map(_part, found.parts))
         self.passes = tuple(map(_part, found.passes))
         self.shares: tuple[NDArray[np.float64], ...] = tuple(found.splits)

@@ -162,8 +162,8 @@ def count_options(command: ArgumentParser, form: str, about: str, names: str) ->
     """Add options for counts and constraints."""
     add = command.add_argument
     add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
-    told = f"a constraint on {names}; may be repeated"
-    add("--where", action="append", default=[], metavar="FORMULA", help=told)
+    help_text = f"a constraint on {names}; may be repeated"
+    add("--where", action="append", default=[], metavar="FORMULA", help=help_text)
 
 
 def given_option(command: ArgumentParser) -> None:

@@ -143,8 +143,8 @@ def _parse(options: Namespace) -> int:
             answers = question.answers(parser.forest(words)) if words else []
             if not answers:
                 failed += 1
-                told = visible(" ".join(words[:8]))
-                sys.stderr.write(f"tallytree: sentence {number} has no tree: {told} …\n")
+                beginning = visible(" ".join(words[:8]))
+                sys.stderr.write(f"tallytree: sentence {number} has no tree: {beginning} …\n")
             found += [answers[0].tree if answers else None] if options.score else []
             write(list(_lines(options, question, words, answers)))
     if options.score:
@@ -178,8 +178,8 @@ def _lines(
     options: Namespace, question: Question, words: Sequence[str], answers: Sequence[Parse]
 ) -> Iterator[str]:
     if options.json:
-        told = [_told(question, answer) for answer in answers]
-        best = {"trees": told} if options.number else told[0] if told else {"tree": None}
+        trees = [_as_json(question, answer) for answer in answers]
+        best = {"trees": trees} if options.number else trees[0] if trees else {"tree": None}
         yield reports.as_json({"words": list(words), **best})
     elif not answers:
         yield ""  # one line per sentence
@@ -189,7 +189,7 @@ def _lines(
         yield from (tree_line(answer.tree) for answer in answers)
 
 
-def _told(question: Question, answer: Parse) -> dict[str, Any]:
+def _as_json(question: Question, answer: Parse) -> dict[str, Any]:
     tally = {statistic.name: statistic.tally(answer.tree) for statistic in question.counts}
     return {"tree": tree_line(answer.tree), "score": answer.score, **({"tally": tally} if tally else {})}
 

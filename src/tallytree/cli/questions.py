@@ -102,11 +102,11 @@ def _solve(options: Namespace) -> int:
     with progress("solving", shown=shown(options), expected=partial(expected_seconds, problem, options)):
         solution = problem.solve(**budget(options), precision=options.precision, strategy=options.strategy)
     if options.json:
-        told: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
-        told.update(reports.proof_json(solution))
+        details: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
+        details.update(reports.proof_json(solution))
         if options.explain:
-            told["explanation"] = solution.explain()
-        print(reports.as_json({**reports.solution_json(problem, solution), **told}))
+            details["explanation"] = solution.explain()
+        print(reports.as_json({**reports.solution_json(problem, solution), **details}))
     else:
         print_lines(reports.solution_lines(problem, solution, wrapping_width()))
         print_lines(reports.proof_lines(solution))

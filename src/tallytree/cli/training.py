@@ -7,7 +7,15 @@ from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
 from tallytree.cli.chunk_labels import chunk_labels, scheme_of
-from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
+from tallytree.cli.fitting import (
+    ended,
+    fitted,
+    learned,
+    learning_options,
+    print_report,
+    refuse_learning,
+    settings,
+)
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, gold_labels, scored
 from tallytree.cli.options import Commands, json_option, natural, number, quiet_option, refuse, shown
@@ -108,11 +116,11 @@ def _train_labeller(options: Namespace) -> int:
         sys.stderr.write(f"{len(blocks):,} sentences read; computing their features\n")
     fitted(svm, [task.rows(block, kind) for block in blocks], labels)
     learning().save(svm, options.output, notes=task._asdict())
-    told = {"sentences": len(blocks), **learned(svm, options.output)}
+    report = {"sentences": len(blocks), **learned(svm, options.output)}
     if test is not None:
-        told |= {"test": test.judged(Labeller(svm, task))}
-    tell(told, options)
-    return ended(told)
+        report |= {"test": test.judged(Labeller(svm, task))}
+    print_report(report, options)
+    return ended(report)
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
@@ -123,7 +131,7 @@ def _estimator(options: Namespace, task: Task) -> Any:
 
 
 def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[list[str]]:
-    """Return the labels to train on. A loss on chunks is set to their scheme."""
+    """Return the labels to train on, and set the scheme of a chunk loss to theirs."""
     if not isinstance(svm.loss, ChunkFBeta):
         return [task.labels(block, kind) for block in blocks]
     found = [chunk_labels(task, block, kind) for block in blocks]
@@ -170,11 +178,11 @@ def _train_parser(options: Namespace) -> int:
     gold = None if options.test is None else trees_of(options.test)
     given = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
     how = {name: value for name, value in given.items() if value is not None}
-    parser, told = (_counted if counts else _learned)(options, trees, how)
+    parser, report = (_counted if counts else _learned)(options, trees, how)
     if gold is not None:
-        told["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
-    tell(told, options)
-    return ended(told)
+        report["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
+    print_report(report, options)
+    return ended(report)
 
 
 def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:

@@ -91,8 +91,8 @@ def write_page(
     True
     """
     if isinstance(problem, Profile):
-        asked = _problem_of(problem, objective, where, parameters)
-        write_atomically(path, [page(asked, problem, title=title)])
+        problem_file = _problem_of(problem, objective, where, parameters)
+        write_atomically(path, [page(problem_file, problem, title=title)])
         return
     if not isinstance(problem, ProblemFile):
         raise ModelError(

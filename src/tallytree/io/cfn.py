@@ -111,7 +111,7 @@ class _Reader:
         return ModelError(f"{self.file}, line {item.line}: {text}")
 
     def _bound(self, group: Group) -> tuple[float, bool]:
-        """``{name: p, mustbe: "<10.0"}``; the words ``name`` and ``mustbe`` may be missing."""
+        """Read ``{name: p, mustbe: "<10.0"}``; the words ``name`` and ``mustbe`` may be missing."""
         words = [item for item in group.items if isinstance(item, Word)]
         match = _BOUND.fullmatch(words[-1].text) if words else None
         if match is None:
@@ -134,7 +134,7 @@ class _Reader:
         return int(number)
 
     def _variables(self, group: Group) -> bool:
-        """Names with numbers or lists of states; or just the numbers or lists."""
+        """Read sizes or lists of states, with or without names; return whether there are names."""
         items = list(group.items)
         named = bool(items) and isinstance(items[0], Word) and not _NUMBER.fullmatch(items[0].text)
         if named and len(items) % 2:
@@ -230,7 +230,7 @@ class _Reader:
                 raise self._error(tag, f"expected one of {', '.join(tags)}, at most once each")
             found[tag.text] = item
         if len(items) % 2:
-            raise self._error(group, f"expected something after each of {', '.join(tags)}")
+            raise self._error(group, f"expected a value after each of {', '.join(tags)}")
         return found
 
     def _scope(self, item: Item) -> Scope:

@@ -92,7 +92,7 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
         raise ModelError(
             f"the costs add up to {_total(costs):.3g}, too large for 64 bits; use fewer decimals"
         )
-    _tell_rounding(exact, costs, decimals)
+    _warn_about_rounding(exact, costs, decimals)
     tables = [(scope, _integers(table, top)) for scope, table in costs]
     constraint = problem.constraint
     knapsacks = [] if constraint is None else _knapsacks(constraint)
@@ -140,7 +140,7 @@ def _decimals_of(model: Model, total: float) -> int:
     return MOST_DECIMALS
 
 
-def _tell_rounding(exact: _Tables, costs: _Tables, decimals: int) -> None:
+def _warn_about_rounding(exact: _Tables, costs: _Tables, decimals: int) -> None:
     """Warn if costs differ from the scores by more than sums of scores are rounded anyway."""
     scale, worst = 10.0**decimals, 0.0
     for (_, table), (_, rounded) in zip(exact, costs, strict=True):

@@ -36,13 +36,13 @@ _NUMBERED = re.compile(r"_\d+$")
 class Counted(NamedTuple):
     """A count that should be in a range, ``low <= K(y) <= high``, or should differ from one number.
 
-    A hard one must. Otherwise being outside costs ``cost`` (flat), ``cost`` per step outside (lin), per
-    squared step (quad), or per pair above one (pairs). An unknown price cannot be
-    expressed, but at the upper bound and above it need not be.
+    A hard count must do so. Otherwise, being outside costs ``cost`` (flat), ``cost`` per step outside (lin),
+    per squared step (quad), or per pair above one (pairs). An unknown price cannot be expressed; that is not
+    necessary if it is at least the upper bound, because it then forbids.
     """
 
     entries: tuple[tuple[int, tuple[int, ...]], ...]
-    """For some variables, what each state adds."""
+    """For each counted variable, what each of its states adds."""
     low: int | None = None
     high: int | None = None
     other_than: int | None = None

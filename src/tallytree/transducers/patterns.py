@@ -229,7 +229,7 @@ def _number(digits: str) -> int:
 def _misunderstood(pattern: str, place: int, reason: str) -> ModelError:
     where = f"before {_shown(pattern[place:])!r}" if place < len(pattern.rstrip()) else "at its end"
     return ModelError(
-        f"the pattern {_shown(pattern)!r} is not understood {where}{': ' if reason else ''}{reason}. "
+        f"the pattern {_shown(pattern)!r} is invalid {where}{': ' if reason else ''}{reason}. "
         "Put labels with special characters in quotes; the special characters are | * + ? ( ) { } [ ^ ] and ."
     )
 
