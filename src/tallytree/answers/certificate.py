@@ -91,10 +91,10 @@ class Proof(NamedTuple):
 
     def certificate(self, model: Model, score: float, tally: Any) -> AnyCertificate:
         """Assemble the certificate of a labelling."""
-        found = self.rests_on()
-        if isinstance(found, Evidence):
-            return found.certificate(self, model, score, tally)
-        price = found if isinstance(found, Price) else found.price
+        basis = self.rests_on()
+        if isinstance(basis, Evidence):
+            return basis.certificate(self, model, score, tally)
+        price = basis if isinstance(basis, Price) else basis.price
         return Certificate(
             optimal=self.claim.optimal and self.gap == 0.0,
             gap=self.gap,

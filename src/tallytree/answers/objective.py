@@ -156,10 +156,10 @@ def _returned(
     if result is None:
         raise ObjectiveError("the objective returned None; is a return statement missing?")
     try:
-        found = np.asarray(result)
-        if found.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
+        array = np.asarray(result)
+        if array.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
             raise ValueError
-        values = found.astype(np.float64, copy=False)
+        values = array.astype(np.float64, copy=False)
         if values.shape != scores.shape:
             values = np.broadcast_to(values, scores.shape)
     except (TypeError, ValueError):
@@ -227,8 +227,8 @@ def _probe(
     probed.fill(np.nan)
     middle = (len(rows) + 1) // 2
     for half in (slice(middle), slice(middle, None))[: len(rows)]:
-        found = _probed(objective, points[half], counted[half], names, _INSIDE if spread else 0)
-        probed[half, : found.shape[1]] = found
+        values_there = _probed(objective, points[half], counted[half], names, _INSIDE if spread else 0)
+        probed[half, : values_there.shape[1]] = values_there
     if len(scores) > 1:
         _check_elementwise(probed[:, 0], values[rows], own, counted, names)
     _check_monotone(points, probed, counted, names)

@@ -136,7 +136,7 @@ def _parse(options: Namespace) -> int:
         raise ModelError("--score compares with trees, but raw text has none; give a treebank")
     gold = trees_of(options.file, some=options.score) if as_trees else []
     sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
-    found: list[Tree | None] = []
+    parses: list[Tree | None] = []
     failed = 0
     with written_to(options.output, shown=not options.score) as write:
         for number, words in enumerate(sentences, 1):
@@ -145,10 +145,10 @@ def _parse(options: Namespace) -> int:
                 failed += 1
                 beginning = visible(" ".join(words[:8]))
                 sys.stderr.write(f"tallytree: sentence {number} has no tree: {beginning} …\n")
-            found += [answers[0].tree if answers else None] if options.score else []
+            parses += [answers[0].tree if answers else None] if options.score else []
             write(list(_lines(options, question, words, answers)))
     if options.score:
-        reports.print_values(scored_parses(gold, found), machine=options.json)
+        reports.print_values(scored_parses(gold, parses), machine=options.json)
     return Exit.INFEASIBLE if failed and not options.score else Exit.OK
 
 

@@ -88,19 +88,22 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
 
 def proof_json(solution: Solution) -> dict[str, Any]:
     """Return the proof of a solution by bounds for JSON."""
-    found = solution.certificate
-    if not isinstance(found, BoundsCertificate):
+    certificate = solution.certificate
+    if not isinstance(certificate, BoundsCertificate):
         return {}
-    parts = [part._asdict() for part in found.parts]
-    return {"bounds": {"counted": list(found.counted), "passes": len(found.passes), "parts": parts}}
+    parts = [part._asdict() for part in certificate.parts]
+    return {
+        "bounds": {"counted": list(certificate.counted), "passes": len(certificate.passes), "parts": parts}
+    }
 
 
 def proof_lines(solution: Solution) -> Iterator[str]:
     """Summarise the proof of a solution by bounds in one line."""
-    found = solution.certificate
-    if isinstance(found, BoundsCertificate):
+    certificate = solution.certificate
+    if isinstance(certificate, BoundsCertificate):
         yield ""
-        yield f"optimal by bounds: {counted(len(found.passes), 'plain pass')}, {counted(found.cells, 'cell')}"
+        passes, cells = counted(len(certificate.passes), "plain pass"), counted(certificate.cells, "cell")
+        yield f"optimal by bounds: {passes}, {cells}"
 
 
 def _labelling(solution: Solution, width: int) -> Iterator[str]:

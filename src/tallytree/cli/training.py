@@ -134,9 +134,9 @@ def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[lis
     """Return the labels to train on, and set the scheme of a chunk loss to theirs."""
     if not isinstance(svm.loss, ChunkFBeta):
         return [task.labels(block, kind) for block in blocks]
-    found = [chunk_labels(task, block, kind) for block in blocks]
-    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in found for label in labels))
-    return found
+    labels_of_blocks = [chunk_labels(task, block, kind) for block in blocks]
+    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in labels_of_blocks for label in labels))
+    return labels_of_blocks
 
 
 def _sentences(path: str, kind: Format) -> list[Block]:
@@ -159,14 +159,14 @@ class _Examples(NamedTuple):
 
     @classmethod
     def read(cls, path: str, kind: Format, task: Task) -> _Examples:
-        found = format_of(None, path, kind)
-        blocks = _sentences(path, found)
-        return cls(found, blocks, [gold_labels(task, block, found) for block in blocks])
+        file_kind = format_of(None, path, kind)
+        blocks = _sentences(path, file_kind)
+        return cls(file_kind, blocks, [gold_labels(task, block, file_kind) for block in blocks])
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
         sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
-        found = [labels.tolist() for labels in labeller.svm.predict(sentences)]
-        return scored(labeller.task.name, self.labels, found)
+        predicted = [labels.tolist() for labels in labeller.svm.predict(sentences)]
+        return scored(labeller.task.name, self.labels, predicted)
 
 
 def _train_parser(options: Namespace) -> int:

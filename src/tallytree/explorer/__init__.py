@@ -101,8 +101,8 @@ def write_page(
         )
     if objective is not None or where is not None or parameters is not None:
         raise ModelError("a ProblemFile has its own objective, where and parameters; change them there")
-    found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
-    write_atomically(path, [page(problem, found, title=title)])
+    profile = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
+    write_atomically(path, [page(problem, profile, title=title)])
 
 
 def _problem_of(
@@ -237,13 +237,13 @@ def _data(problem: ProblemFile, profile: Profile, title: str) -> dict[str, Any]:
 
 def _labellings(profile: Profile, states: int) -> list[Any]:
     """Return the best labelling of each tally, in the order of the profile; one character per variable."""
-    found: list[Any] = [None] * len(profile)
+    labellings: list[Any] = [None] * len(profile)
     rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
     for solution in profile.with_all_tables().top(len(profile)):
         codes: Sequence[int] = solution.assignment.ravel().tolist()
         row = rows[tuple(map(int, solution.tally))]
-        found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
-    return found
+        labellings[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
+    return labellings
 
 
 def _formula(formula: Formula | None) -> dict[str, Any] | None:

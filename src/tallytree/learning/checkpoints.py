@@ -161,8 +161,8 @@ def _parameters(text: object) -> dict[str, object]:
     >>> _parameters("Weighted(costs=[1, 2], beta=1.0)")
     {'Weighted': None, 'costs': '[1, 2]', 'beta': '1.0'}
     """
-    found = re.fullmatch(r"(\w+)\((.*)\)", str(text))
-    if found is None:
+    match = re.fullmatch(r"(\w+)\((.*)\)", str(text))
+    if match is None:
         return {}
-    pairs = (part.partition("=") for part in re.split(r", (?=\w+=)", found[2]))
-    return {found[1]: None, **{name: value for name, _, value in pairs}}
+    pairs = (part.partition("=") for part in re.split(r", (?=\w+=)", match[2]))
+    return {match[1]: None, **{name: value for name, _, value in pairs}}

@@ -42,24 +42,24 @@ class Labels:
     @classmethod
     def of(cls, labellings: Iterable[Any]) -> Labels:
         """Return the labels that occur in some labellings."""
-        found: dict[Any, None] = {}  # in the order of their first occurrence
+        distinct: dict[Any, None] = {}  # in the order of their first occurrence
 
         def note(labelling: Any) -> None:
             for label in _flat(labelling):
-                if not isinstance(label, (str, int)) or label not in found:
-                    _check(label, next(iter(found), label))
-                    found[label] = None
+                if not isinstance(label, (str, int)) or label not in distinct:
+                    _check(label, next(iter(distinct), label))
+                    distinct[label] = None
 
         check_each(labellings, note)
-        if not found:
+        if not distinct:
             raise ModelError("all labellings are empty, so there is nothing to learn")
-        if all(isinstance(label, str) for label in found):
-            return cls(tuple(sorted(found)), len(found))
-        largest = int(max(found))
-        if largest >= max(_MANY, 10 * len(found)):
+        if all(isinstance(label, str) for label in distinct):
+            return cls(tuple(sorted(distinct)), len(distinct))
+        largest = int(max(distinct))
+        if largest >= max(_MANY, 10 * len(distinct)):
             raise ModelError(
-                f"labels are integers up to {largest}, but only {len(found)} of them occur; integers stand "
-                "for 0, 1, 2 and so on, so number them from 0, or use strings"
+                f"labels are integers up to {largest}, but only {len(distinct)} of them occur; integers "
+                "stand for 0, 1, 2 and so on, so number them from 0, or use strings"
             )
         return cls(None, largest + 1)
 

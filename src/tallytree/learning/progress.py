@@ -238,13 +238,13 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     recent = history[-_WINDOW:]
     pace = (last.seconds - recent[0].seconds) / (len(recent) - 1)
     limits = [(options.max_passes - last.number) * pace, options.max_seconds - last.seconds]
-    found = max(min(_until(recent, options.tolerance), *limits), 0.0)
+    estimate = max(min(_until(recent, options.tolerance), *limits), 0.0)
     if before.left is None:
-        return found
+        return estimate
     expected = max(before.left - (last.seconds - before.seconds), 0.0)
     if not pace > 0.0:
-        return found
-    logs = math.log1p(expected / pace), math.log1p(found / pace)  # limits the effect of an outlier
+        return estimate
+    logs = math.log1p(expected / pace), math.log1p(estimate / pace)  # limits the effect of an outlier
     return pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1])
 
 

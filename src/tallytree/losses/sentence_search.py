@@ -79,11 +79,11 @@ class SentenceSearch(NamedTuple):
         allowed = self.model.score(self.truth) > -np.inf
         starts = (self.truth,) if allowed else ()
         searched = Searched(self.scaling, self.margin, self.truth_score, starts, cells, limit)
-        found = search(sentence_problem(tables, alphabets_of(self.model), measured), searched)
-        if found.finished and len(found.labelling):
-            return self._answer(measured, searched, found)
+        result = search(sentence_problem(tables, alphabets_of(self.model), measured), searched)
+        if result.finished and len(result.labelling):
+            return self._answer(measured, searched, result)
         shift = self.truth_score if self.scaling == "margin" else 0.0
-        return Unfinished(found.value - shift, found.bound - shift)
+        return Unfinished(result.value - shift, result.bound - shift)
 
     def _answer(self, measured: Measured, searched: Searched, found: Found) -> AugmentedSolution:
         """Certify the result by the definitions of score and loss."""

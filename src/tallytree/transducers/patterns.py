@@ -173,9 +173,9 @@ class _Parser:
         return Labels(frozenset(names), negated)
 
     def took(self, sign: str) -> bool:
-        found = self.token.kind == "sign" and self.token.text == sign
-        self.at += found
-        return found
+        present = self.token.kind == "sign" and self.token.text == sign
+        self.at += present
+        return present
 
     def expect(self, sign: str) -> None:
         if not self.took(sign):
