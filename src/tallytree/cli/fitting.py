@@ -88,6 +88,22 @@ def learning_options(command: ArgumentParser) -> None:
     add(
         "--checkpoint", metavar="FILE", help="save the state to this file after each pass, and resume from it"
     )
+    _feature_options(add)
+
+
+def _feature_options(add: Callable[..., object]) -> None:
+    add(
+        "--min-count",
+        type=natural,
+        metavar="N",
+        help="ignore features that occur fewer than N times (default 1; not with --hashed)",
+    )
+    add(
+        "--hashed",
+        type=number,
+        metavar="N",
+        help="hash features to N columns instead of building a vocabulary",
+    )
 
 
 def refuse_learning(options: Namespace) -> None:

@@ -77,7 +77,7 @@ def _options(command: ArgumentParser) -> None:
         help="multiply scores by this factor for expected metrics (default 1; required for an SVM)",
     )
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
-    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
+    count_options(command, "NAME=LABEL[,LABEL]", "count the words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 

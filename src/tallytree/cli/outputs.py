@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
     explore.add_argument("--title", help="the title of the page")
     explore.add_argument("--open", action="store_true", help="open the page in the browser")
     for one in (convert, explore):
-        json_option(one, "print what was written as JSON")
+        json_option(one, "print the name of the written file as JSON")
 
 
 def _output_option(command: ArgumentParser, about: str) -> None:

@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
     add("--penalty", type=float, help="the penalty per constituent for max-bracket (default 0)")
     add("-k", "--number", type=number, metavar="K", help="print the K best trees, one per line")
     add("--pretty", action="store_true", help="print each constituent on its own line")
-    count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)", _NAMES)
+    count_options(command, "NAME=LABEL[,LABEL]", "count the constituents with a label (* for all)", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 

@@ -77,7 +77,7 @@ def _add_own(
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help="the number of rows to show; 0 for all",
+        help=f"the number of rows to show (default {reports.MOST_ROWS}; 0 for all)",
     )
     k_best.add_argument(
         "-k", "--number", type=natural, default=10, metavar="K", help="the number of labellings (default 10)"
@@ -93,7 +93,7 @@ def _add_own(
         type=number,
         default=200,
         metavar="N",
-        help="the maximum number of passes (default 200)",
+        help="the maximum number of MAP problems to solve (default 200)",
     )
 
 

@@ -18,7 +18,7 @@ from tallytree.cli.fitting import (
 )
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, gold_labels, scored
-from tallytree.cli.options import Commands, json_option, natural, number, quiet_option, refuse, shown
+from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
@@ -57,7 +57,7 @@ after --passes or after --seconds. Ctrl-C also stops it; the best weights so far
     _sentence_options(command)
     _grammar_options(command)
     learning_options(command)
-    json_option(command, "print what was learned as JSON")
+    json_option(command, "print the report as JSON")
     quiet_option(command)
 
 
@@ -65,13 +65,6 @@ def _sentence_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("tag, chunk").add_argument
     add("--format", choices=FORMATS[:2], help="the format of the data (default: from its name)")
     add("--column", help="label column: a number, last, or a CoNLL-U name (tag: 2 or upos; chunk: last)")
-    add("--min-count", type=natural, metavar="N", help="ignore features that occur less often (default 1)")
-    add(
-        "--hashed",
-        type=number,
-        metavar="N",
-        help="hash features to N columns instead of building a vocabulary",
-    )
 
 
 def _grammar_options(command: ArgumentParser) -> None:
