@@ -151,6 +151,11 @@ def test_infinity_is_refused_with_its_tally(profile, objective, strategy):
         tt.solve_batch([profile.model] * 2, [ones], objective)
 
 
+def test_infinity_without_statistics_is_refused_with_its_score(profile):
+    with pytest.raises(tt.ObjectiveError, match=r"^the objective is inf at score 15; return a number there"):
+        tt.solve(profile.model, [], lambda score: score * np.inf)
+
+
 @pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
 @pytest.mark.parametrize("objective", ["score + 1/ones", lambda score, k: score + 1 / k])
 def test_infinity_at_other_tallies_does_not_matter(strategy, objective):

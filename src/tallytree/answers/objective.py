@@ -138,8 +138,9 @@ def _values(
     values = _returned(objective, scores, tallies, names)
     row = values.argmax()  # of the first nan or inf, if any
     if not values[row] < inf:
+        place = f"{_at_tally(tallies[row], names)} with score" if names else " at score"
         raise ObjectiveError(
-            f"the objective is {values[row]}{_at_tally(tallies[row], names)} with score {scores[row]:.6g}; "
+            f"the objective is {values[row]}{place} {scores[row]:.6g}; "
             "return a number there, or -inf to exclude the tally, for example with numpy.where, or with "
             "where(condition, a, b) in a formula"
         )
