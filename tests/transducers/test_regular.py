@@ -76,7 +76,7 @@ def test_signs(pattern, yes, no):
         ("a 'b", 'before "\'b"'),
     ],
 )
-def test_patterns_that_are_not_understood(pattern, text):
+def test_invalid_patterns(pattern, text):
     with pytest.raises(tt.ModelError, match=text):
         tt.regular(pattern)
 
