@@ -25,7 +25,7 @@ from tallytree.values import counted
 
 BEST = "no {thing}{among} has a higher {noun}"
 SAME_TALLY = "no {thing} with this tally has a higher score"
-IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"
+IN_ORDER = "no {thing}{among}, except the {rank} before it, has a higher {noun}"
 OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun}"
 
 
@@ -58,7 +58,7 @@ class Claim(NamedTuple):
         Examples
         --------
         >>> Claim(IN_ORDER, among="size <= 3", rank=2).words("tree")
-        "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+        "no tree that satisfies 'size <= 3', except the 2 before it, has a higher score"
         """
         constraint = "" if self.among is None else f" that satisfies '{self.among}'"
         return self.text.format(thing=thing, among=constraint, noun=self.noun, rank=self.rank)

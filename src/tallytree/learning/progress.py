@@ -150,7 +150,7 @@ class RunOptions:
         Stop when the certified relative gap ``(P − D) / P`` is at most this; for objectives without a lower
         bound, the norm of the gradient divided by ``max(1, ‖w‖)``.
     max_passes : int
-        The maximum number of passes.
+        The maximum number of passes, at least 1; ``inf`` for no limit.
     max_seconds : float
         The time limit of each run; after resuming from a checkpoint, the time of earlier runs does not count.
         A pass that has begun is finished.

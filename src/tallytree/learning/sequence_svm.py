@@ -36,8 +36,8 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     tolerance : float
         Stop at this certified relative gap.
     max_passes, max_seconds
-        The maximum number of passes over the data; the time limit in seconds. A pass that has begun is
-        finished. Passes before resuming from a checkpoint count, time does not.
+        The maximum number of passes over the data, at least 1; the time limit in seconds. A pass that has
+        begun is finished. Passes before resuming from a checkpoint count, time does not.
     n_jobs : int, optional
         The number of processes for inference during training, through joblib and its current backend; the
         weights are the same. Useful with large batches, as in ``FrankWolfe(batch=512)``.
