@@ -61,7 +61,13 @@ def test_estimators_that_were_loaded_can_be_fitted_again():
 
 @pytest.mark.parametrize(
     ("parameter", "saved", "meant"),
-    [("max_passes", 20.0, 20), ("max_passes", 20.5, 21), ("beta", 1e-9, 1e-6), ("beta", 1e9, 1e6)],
+    [
+        ("max_passes", 20.0, 20),
+        ("max_passes", 20.5, 21),
+        ("max_passes", 0, 1),
+        ("beta", 1e-9, 1e-6),
+        ("beta", 1e9, 1e6),
+    ],
 )
 def test_numbers_that_are_no_longer_accepted_become_what_they_meant(parameter, saved, meant, tmp_path):
     header, arrays = read_arrays(FILES / "sequence_svm.npz", "estimator")
@@ -72,6 +78,14 @@ def test_numbers_that_are_no_longer_accepted_become_what_they_meant(parameter, s
     assert getattr(svm if parameter == "max_passes" else svm.loss, parameter) == meant
     sentences = [MADE["attributes"](sentence) for sentence in MADE["SENTENCES"]]
     assert plain(svm.predict(sentences)) == ANSWERS["sequence_svm"]["labels"]
+
+
+def test_counts_that_had_no_effect_are_dropped(tmp_path):
+    header, arrays = read_arrays(FILES / "sequence_svm.npz", "estimator")
+    header["parameters"] |= {"hashed": 64, "min_count": 2}
+    write_arrays(tmp_path / "saved.npz", header, arrays)
+    svm = load(tmp_path / "saved.npz")
+    assert (svm.hashed, svm.min_count) == (64, 1)
 
 
 def test_training_goes_on_from_a_checkpoint(tmp_path):

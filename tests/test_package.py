@@ -24,6 +24,22 @@ print(all(hasattr(tt, name) and name in dir(tt) for name in {LAZY}))
     assert done.stdout.split("\n")[:2] == ["[]", "True"]
 
 
+def test_what_few_programs_need_is_imported_on_first_use():
+    program = """
+import sys
+import tallytree as tt
+print(sorted({m.split(".")[1] for m in sys.modules if m.startswith("tallytree.")}))
+assert "k_best" not in vars(tt) and callable(tt.k_best) and tt.k_best is vars(tt)["k_best"]
+from tallytree import *
+print(set(tt.__all__) <= globals().keys())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded, every = done.stdout.splitlines()
+    for name in ("bulk", "kbest", "losses", "paper", "relaxation", "score_ranges", "transducers", "io"):
+        assert repr(name) not in loaded
+    assert every == "True"
+
+
 def test_a_name_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'plots'"):
         tt.plots  # noqa: B018

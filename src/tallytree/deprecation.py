@@ -1,4 +1,7 @@
-"""Renamed objects: the old name works for one more release, with a warning that gives the new one."""
+"""Module attributes found on first use: lazily imported ones, and old names of renamed objects.
+
+An old name works for one more release, with a warning that gives the new one.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,16 @@ def warn_renamed(old: str, new: str, stacklevel: int) -> None:
 
 
 def _submodule(module: str, name: str) -> Any:
-    """Import a subpackage; without its dependencies, it is no attribute, and ``hasattr`` is False."""
+    """Import a subpackage; if a dependency is missing, raise AttributeError, so that ``hasattr`` is False."""
     try:
         return import_module(f"{module}.{name}")
     except ImportError as error:
         raise AttributeError(f"module {module!r} has no attribute {name!r}: {error}") from error
 
 
-def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> Callable[[str], Any]:
+def renamed(
+    module: str, names: Mapping[str, str], lazy: Sequence[str] = (), sources: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """Return a module ``__getattr__`` that resolves renamed and lazily imported names.
 
     Parameters
@@ -37,6 +42,8 @@ def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> 
         Maps each old name to the new one.
     lazy : sequence of str
         Subpackages of the module that are imported on first use.
+    sources : mapping of str to str, optional
+        Maps each name that is imported on first use to the submodule that defines it.
 
     Returns
     -------
@@ -55,10 +62,15 @@ def renamed(module: str, names: Mapping[str, str], lazy: Sequence[str] = ()) -> 
     >>> print(caught[0].message)
     math.ceiling is now called math.ceil; the old name will be removed in release 0.3.0
     """
+    where = dict(sources or {})
 
     def attribute(name: str) -> Any:
         if name in lazy:
             return _submodule(module, name)
+        if name in where:
+            value = getattr(import_module(f"{module}.{where[name]}"), name)
+            setattr(sys.modules[module], name, value)  # found directly from now on
+            return value
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warn_renamed(f"{module}.{name}", f"{module}.{names[name]}", stacklevel=3)

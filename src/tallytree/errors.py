@@ -38,7 +38,7 @@ class BudgetError(TallytreeError, MemoryError):
     bound : float or None
         If a search by bounds was stopped: an upper bound on the value of every labelling.
     best : Solution or None
-        The best labelling found until then, with its gap.
+        The best labelling found so far, with its gap.
     too_wide : bool
         Whether the graph is too wide even without statistics.
     """
@@ -49,7 +49,7 @@ class BudgetError(TallytreeError, MemoryError):
 
 
 class ObjectiveError(TallytreeError, ValueError):
-    """The objective is invalid: it decreases in the score, returns nan, or is not elementwise."""
+    """The objective is invalid: it decreases in the score, returns nan or inf, or is not elementwise."""
 
 
 class CertificateError(TallytreeError):

@@ -41,8 +41,8 @@ def test_each_use_case_has_its_claim(week, wet):
     claims = {
         "no labelling with this tally has a higher score": profile.at(3),
         "no labelling that satisfies 'wet <= 2' has a higher score": profile.best(where=wet <= 2),
-        "no labelling but the 2 before it has a higher score": tt.k_best(week, 3)[2],
-        "no labelling that satisfies 'wet <= 2' but the 1 before it has a higher score": tt.k_best(
+        "no labelling, except the 2 before it, has a higher score": tt.k_best(week, 3)[2],
+        "no labelling that satisfies 'wet <= 2', except the 1 before it, has a higher score": tt.k_best(
             week, 2, where=wet <= 2
         )[1],
         "no labelling that satisfies 'distance_1 >= 3' has a higher score": tt.diverse_k_best(week, 2, 3)[1],

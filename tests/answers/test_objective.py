@@ -1,4 +1,4 @@
-"""The contract of objectives: elementwise, never nan, and not decreasing in the score."""
+"""The contract of objectives: elementwise, never nan or +inf, and not decreasing in the score."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
+from tallytree.answers.objective import values_to_show
 from tallytree.testing import brute_force, score_tolerance
 
 GAINS = np.array([1.0, 2.0, 4.0, 8.0, -1.0, -2.0])
@@ -27,7 +28,6 @@ OBJECTIVES = {
     "product": lambda score, *tally: np.maximum(sum(tally), 0) * score,
     "squashed": lambda score, *tally: np.tanh(score) + 0.1 * sum(tally),
     "barrier": lambda score, *tally: np.where(sum(tally) % 2 == 0, score, -np.inf),
-    "infinite": lambda score, *tally: np.where(sum(tally) == 3, np.inf, score),
     "slack": lambda score, *tally: np.abs(sum(tally)) * (1 + score - 0.5),
     "branch": tt.elementwise(lambda score, *tally: score if sum(tally) > 1 else score - 2),
 }
@@ -87,7 +87,7 @@ def test_scalar_functions_are_wrapped(profile):
     assert isinstance(wrapped(np.array([1.0]), np.array([4])), np.ndarray)
 
 
-def test_division_by_zero_is_the_objectives_own_business(profile):
+def test_division_by_zero_may_exclude_a_tally(profile):
     precision = profile.best(lambda score, k: np.where(k == 0, -1.0, score / k))
     assert precision.tally.ones == 1
     assert profile.best(lambda score, k: -1.0 / k).tally.ones == 6, "-1/0 is -inf, and never the best"
@@ -127,6 +127,55 @@ def test_nan_is_refused_with_its_tally(profile):
         profile.best(lambda score, k: np.where(k == 3, np.nan, score))
     with pytest.raises(tt.ObjectiveError, match=r"nan at tally \(ones=0\)"):
         profile.best(lambda score, k: k / k)
+
+
+INFINITE = (
+    r"^the objective is inf at tally \(ones=0\) with score 0; return a number there, or -inf to exclude"
+)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
+@pytest.mark.parametrize(
+    "objective",
+    ["score + 1/ones", lambda score, k: score + 1 / k, lambda score, k: np.where(k < 1, np.inf, 0)],
+)
+def test_infinity_is_refused_with_its_tally(profile, objective, strategy):
+    ones = tt.count(state=1, name="ones")
+    with pytest.raises(tt.ObjectiveError, match=INFINITE):
+        profile.best(objective)
+    with pytest.raises(tt.ObjectiveError, match=INFINITE):
+        tt.solve(profile.model, [ones], objective, strategy=strategy)
+    with pytest.raises(tt.ObjectiveError, match=INFINITE):
+        list(tt.k_best(profile.model, 2, [ones], objective))
+    with pytest.raises(tt.ObjectiveError, match=INFINITE):
+        tt.solve_batch([profile.model] * 2, [ones], objective)
+
+
+def test_infinity_without_statistics_is_refused_with_its_score(profile):
+    with pytest.raises(tt.ObjectiveError, match=r"^the objective is inf at score 15; return a number there"):
+        tt.solve(profile.model, [], lambda score: score * np.inf)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
+@pytest.mark.parametrize("objective", ["score + 1/ones", lambda score, k: score + 1 / k])
+def test_infinity_at_other_tallies_does_not_matter(strategy, objective):
+    """Those that no labelling has, or that the constraint excludes."""
+    model = tt.Model([2, 2, 2], [((0,), [-np.inf, 0.0]), ((1,), [0, -1]), ((2,), [0, 3])])
+    ones = tt.count(model, state=1, name="ones")
+    assert tt.solve(model, [ones], objective, strategy=strategy).value == 3.5
+    free = tt.Model([2, 2, 2], [((1,), [0, -1]), ((2,), [0, 3])])
+    best = tt.solve(free, [ones], objective, where=ones >= 2, strategy=strategy)
+    assert (best.value, best.tally.ones) == (3.5, 2)
+
+
+def test_values_that_are_shown_may_be_infinite_where_the_constraint_does_not_hold(profile):
+    arguments = lambda s, k: s + 1 / k, profile.scores, profile.tallies, profile.names
+    values = values_to_show(*arguments, profile.tallies[:, 0] > 0)
+    assert values[0] == np.inf
+    assert values[1:].tolist() == (profile.scores[1:] + 1 / profile.tallies[1:, 0]).tolist()
+    assert values_to_show(*arguments, profile.tallies[:, 0] > 9)[0] == np.inf
+    with pytest.raises(tt.ObjectiveError, match=INFINITE):
+        values_to_show(*arguments, profile.tallies[:, 0] < 9)
 
 
 @pytest.mark.parametrize(

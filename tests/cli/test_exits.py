@@ -44,6 +44,13 @@ from tallytree.io import ProblemFile, write_problem, write_uai
         (("solve", "week.json", "--objective", ""), Exit.MALFORMED, 'objective: "", character 1: expected'),
         (("solve", "week.json", "--count", "w=weet"), Exit.MALFORMED, "Did you mean 'wet'?"),
         (("profile", "week.json", "--objective", "wet/0"), Exit.MALFORMED, "is nan at tally (wet=0)"),
+        (
+            ("solve", "week.json", "--objective", "1/wet"),
+            Exit.MALFORMED,
+            "or -inf to exclude the tally, for example with where(condition, a, b)",
+        ),
+        (("profile", "week.json", "--objective", "1/wet"), Exit.MALFORMED, "is inf at tally (wet=0)"),
+        (("k-best", "week.json", "--objective", "1/wet"), Exit.MALFORMED, "is inf at tally (wet=0)"),
         (("profile", "week.json", "--objective=-score"), Exit.MALFORMED, "decreases in the score"),
         (("solve", "latin.json"), Exit.MALFORMED, "latin.json is not UTF-8 text: line 2 has the byte 0xe9"),
         (("solve", "latin.cfn"), Exit.MALFORMED, "latin.cfn is not UTF-8 text: line 2 has the byte 0xe9"),

@@ -120,7 +120,9 @@ def test_what_to_do_next(files, capsys):
 def test_names_that_a_format_does_not_have(files, capsys):
     for kind in ("uai", "wcsp"):
         run("convert", "two.cfn", f"plain.{kind}")
-        assert f"{kind} files have no names; variables and states become numbers" in capsys.readouterr().err
+        assert (
+            f"{kind} files cannot store names; variables and states become numbers" in capsys.readouterr().err
+        )
     for source, target in (("two.cfn", "a.json"), ("two.cfn", "a.cfn"), ("week.uai", "a.wcsp")):
         run("convert", source, target)
         assert "names" not in capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_convert_names_the_statistics_that_it_leaves_out(files, capsys):
     ]:
         assert run("convert", "a.json", target, *options) == Exit.OK
         told = capsys.readouterr().err
-        assert (f"have no statistics; left out: {lost}\n" in told) if lost else ("left out" not in told)
+        assert (f"cannot store statistics; omitted: {lost}\n" in told) if lost else ("omitted" not in told)
 
 
 def test_convert_takes_its_output_as_an_option(files, capsys):

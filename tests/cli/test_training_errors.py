@@ -136,6 +136,7 @@ def test_errors_say_what_to_do(corpora, capsys, arguments, code, message):
     ("option", "message"),
     [
         ("--hashed=0", "--hashed: expected a positive integer, got '0'"),
+        ("--passes=0", "--passes: expected a positive integer, got '0'"),
         ("--jobs=0", "--jobs: expected a positive integer, got '0'"),
         (
             "--loss=chunk_f1",

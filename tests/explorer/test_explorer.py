@@ -233,6 +233,15 @@ def test_settings_without_a_value_are_left_to_the_page(objective):
     page(ProblemFile(model, [tt.count(state=1)], objective, parameters={"a": Parameter(1, 0, 2)}))
 
 
+def test_an_infinite_objective_is_refused_unless_the_constraint_excludes_it():
+    model = tt.Model.chain([[0, 1], [0, 2], [0, -4]], [[0, 0], [0, 0]])
+    ones = tt.count(state=1, name="ones")
+    with pytest.raises(tt.ObjectiveError, match=r"^the objective is inf at tally \(ones=0\)"):
+        page(ProblemFile(model, [ones], "score + 1/ones"))
+    page(ProblemFile(model, [ones], "score + 1/ones", where="ones >= 1"))
+    page(ProblemFile(model, [ones], "score + 1/ones", where="ones >= 9"))
+
+
 DECREASES = "score * ((a - 1) ** 2 + b - 0.1) + ones"
 
 

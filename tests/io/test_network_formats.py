@@ -163,17 +163,6 @@ def test_a_cost_of_one_below_the_bound_is_allowed(cost, tmp_path: Path):
     assert scores.tolist() == [-float(cost), -np.inf]
 
 
-def test_names_survive_where_they_can(tmp_path: Path):
-    model = tt.Model([2, 2], [((0, 1), [[0, 1], [2, 0]])], variables=["mo", "tu"], states=["dry", "wet"])
-    write_cfn(ProblemFile(model), tmp_path / "a.cfn")
-    assert read_cfn(tmp_path / "a.cfn").model.variables == ("mo", "tu")
-    assert read_cfn(tmp_path / "a.cfn").model.states == ("dry", "wet")
-    odd = tt.Model([2, 2], [((0, 1), [[0, 1], [2, 0]])], variables=["1 a", "b:c"], states=["{", "wet"])
-    write_cfn(ProblemFile(odd), tmp_path / "b.cfn")
-    assert read_cfn(tmp_path / "b.cfn").model.variables == ("x0", "x1")
-    assert read_cfn(tmp_path / "b.cfn").model.states == ("v0", "v1")
-
-
 @pytest.mark.parametrize(
     ("arguments", "where", "decimals", "message"),
     [

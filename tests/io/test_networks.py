@@ -44,7 +44,8 @@ def test_upper_limits_are_read_back_as_they_were_meant(tmp_path, name):
     write(problem, tmp_path / name)
     again = read(tmp_path / name)
     assert again.solve().assignment.tolist() == problem.solve().assignment.tolist()
-    assert list(again.solve().tally) == [2, 2]  # not 2 and -2
+    # names tell that both limits are of one count; never -2
+    assert list(again.solve().tally) == ([2] if name.endswith("cfn") else [2, 2])
     assert len(again.plan().statistics) == 1
 
 

@@ -51,7 +51,7 @@ def test_a_list_that_no_table_fits():
         certificate, PrunedCertificate
     ) and "states: allowed labellings with any other state" in str(certificate)
     assert certificate.below <= found[-1].score and certificate.states[1] < certificate.states[0]
-    assert "but the 3 before it" in certificate.claim
+    assert "except the 3 before it" in certificate.claim
 
 
 def test_a_reduction_comes_back_as_the_original():

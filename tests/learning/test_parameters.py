@@ -59,7 +59,7 @@ WRONG = {
     "margin": ["1", True, None, 0, -1, NAN, INF],
     "class_weight": ["even", 3, [1.0, 2.0], True, np.ones(2)],
     "tolerance": ["0.1", True, None, -1, -0.5, NAN],
-    "max_passes": ["3", True, None, -1, 2.5, NAN, 3.0],
+    "max_passes": ["3", True, None, -1, 0, 2.5, NAN, 3.0],
     "max_seconds": ["60", True, None, -1, NAN],
     "n_jobs": ["2", True, 0, 1.5, NAN, INF],
     "warm_start": ["yes", None, 2, 0.5, NAN],
@@ -127,6 +127,18 @@ def test_numbers_may_be_numpys(kind, name, value):
     assert len(kind(**{name: value}).fit(X, y).predict(X)) == 2
 
 
+@pytest.mark.parametrize("kind", [kind for kind in ESTIMATORS if "hashed" in signature(kind).parameters])
+def test_hashed_features_are_not_counted(kind):
+    X, y = ESTIMATORS[kind]
+    estimator = kind(hashed=16, min_count=2)
+    text = r"^min_count=2 has no effect with hashed=16, because hashed features are not counted; set one of"
+    with pytest.raises(tt.ModelError, match=text):
+        estimator.fit(X, y)
+    assert vars(estimator).keys() == vars(kind()).keys(), "nothing is set"
+    for least in (0, 1):  # which ignore nothing
+        assert len(kind(hashed=16, min_count=least).fit(X, y).predict(X)) == 2
+
+
 def test_messages_are_sentences():
     with pytest.raises(tt.ModelError, match=r"^C must be a positive number, got '1'$"):
         SequenceSVM(C="1").fit(*SEQUENCES)
@@ -146,6 +158,7 @@ def test_a_file_for_checkpoints_is_a_path(tmp_path):
     ("make", "text"),
     [
         (lambda: RunOptions(max_passes="3"), "max_passes must be"),
+        (lambda: RunOptions(max_passes=0), "max_passes must be"),
         (lambda: RunOptions(tolerance=NAN), "tolerance must be"),
         (lambda: RunOptions(max_seconds=-1), "max_seconds must be"),
         (lambda: RunOptions(checkpoint=3), "checkpoint must be"),

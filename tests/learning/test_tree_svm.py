@@ -94,7 +94,7 @@ def test_trees_without_constituents_leave_tags_to_learn():
 
 
 def test_hashed_attributes_need_no_vocabulary():
-    svm = TreeSVM(C=10.0, hashed=2**8, min_count=2).fit(SENTENCES, TREES)
+    svm = TreeSVM(C=10.0, hashed=2**8).fit(SENTENCES, TREES)
     assert svm.score(SENTENCES, TREES) == 1.0
     assert svm.model_.parts(svm.weights_)[0].shape == (2**8, len(svm.model_.counted.kinds))
 

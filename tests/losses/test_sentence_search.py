@@ -249,7 +249,7 @@ def test_it_reads_as_an_argument():
     model, reference = real(12, 6, 4.0)
     text = tt.loss_augmented(model, tt.losses.Bleu(reference), margin=4.0).explain()
     for piece in (
-        "right4 = 0 the loss is 1",
+        "right4 = 0, the loss is 1",
         "(a plain pass)",
         "all such sentences were examined",
         "ruled out by",

@@ -206,7 +206,7 @@ def test_parses_say_what_they_are_the_best_of() -> None:
         "no tree that satisfies 'ms == 2' has a higher score": [
             parsing.solve(forest, where=ms == 2, strategy="full")
         ],
-        "no tree that satisfies 'ms <= 1' but the 3 before it has a higher score": [ranked[3]],
+        "no tree that satisfies 'ms <= 1', except the 3 before it, has a higher score": [ranked[3]],
         "of the trees at least 2 brackets away from each of the 2 before it, none that satisfies 'ms <= 1' "
         "has a higher score": [parsing.diverse_k_best(forest, 3, 2, where=ms <= 1)[2]],
         "no tree has a higher sum of expected constituents": [forest.max_bracket()],

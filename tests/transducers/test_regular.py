@@ -65,18 +65,18 @@ def test_signs(pattern, yes, no):
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("(a | b", r"'\(a \| b' is not understood at its end: expected '\)'"),
+        ("(a | b", r"'\(a \| b' is invalid at its end: expected '\)'"),
         ("a)", r"before '\)': unmatched"),
         ("* a", r"before '\* a': expected a label, '.', '\(' or '\['"),
         ("a{3,2}", r"before '\{3,2\}': 3 is more than 2"),
         ("a{}", r"before '\{\}': expected a number, as in \{2\}, "),
-        ("a{x}", "is not understood before '{x}'"),
+        ("a{x}", "is invalid before '{x}'"),
         ("[]", r"before '\]': expected a label"),
         ("[a b", r"at its end: expected '\]'"),
         ("a 'b", 'before "\'b"'),
     ],
 )
-def test_patterns_that_are_not_understood(pattern, text):
+def test_invalid_patterns(pattern, text):
     with pytest.raises(tt.ModelError, match=text):
         tt.regular(pattern)
 

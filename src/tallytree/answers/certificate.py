@@ -25,7 +25,7 @@ from tallytree.values import counted
 
 BEST = "no {thing}{among} has a higher {noun}"
 SAME_TALLY = "no {thing} with this tally has a higher score"
-IN_ORDER = "no {thing}{among} but the {rank} before it has a higher {noun}"
+IN_ORDER = "no {thing}{among}, except the {rank} before it, has a higher {noun}"
 OUTSIDE = "no {thing}{among} outside the {rank} excluded ones has a higher {noun}"
 
 
@@ -58,7 +58,7 @@ class Claim(NamedTuple):
         Examples
         --------
         >>> Claim(IN_ORDER, among="size <= 3", rank=2).words("tree")
-        "no tree that satisfies 'size <= 3' but the 2 before it has a higher score"
+        "no tree that satisfies 'size <= 3', except the 2 before it, has a higher score"
         """
         constraint = "" if self.among is None else f" that satisfies '{self.among}'"
         return self.text.format(thing=thing, among=constraint, noun=self.noun, rank=self.rank)
@@ -91,10 +91,10 @@ class Proof(NamedTuple):
 
     def certificate(self, model: Model, score: float, tally: Any) -> AnyCertificate:
         """Assemble the certificate of a labelling."""
-        found = self.rests_on()
-        if isinstance(found, Evidence):
-            return found.certificate(self, model, score, tally)
-        price = found if isinstance(found, Price) else found.price
+        basis = self.rests_on()
+        if isinstance(basis, Evidence):
+            return basis.certificate(self, model, score, tally)
+        price = basis if isinstance(basis, Price) else basis.price
         return Certificate(
             optimal=self.claim.optimal and self.gap == 0.0,
             gap=self.gap,

@@ -72,8 +72,8 @@ class Distribution(GraphTable, TallyProbabilities):
         """
         bits = sum(math.log2(n) for n in self.reduction.original.cardinalities.tolist())
         primes = primes_for(bits)
-        found = residues(self.plan, self.model, self._native_cells(), primes, self._options.threads)
-        numbers = from_residues(primes, [r.tolist() for r in found])
+        remainders = residues(self.plan, self.model, self._native_cells(), primes, self._options.threads)
+        numbers = from_residues(primes, [r.tolist() for r in remainders])
         return tuple(sum(numbers[self._cells_of(row)]) for row in range(len(self)))
 
     def _native_cells(self) -> NDArray[np.int64]:

@@ -64,14 +64,14 @@ def _ranges(statistics: Sequence[Any], alone: Sequence[TallyTable[Any] | None]) 
 
     `alone`: the tables of the first statistics, each by itself.
     """
-    told = []
+    ranges = []
     for s, table in zip_longest(statistics[:_MOST_RANGES], alone):
         if table is not None and len(table):
-            told.append(f"{s.name} ranges from {table.tallies.min()} to {table.tallies.max()}")
+            ranges.append(f"{s.name} ranges from {table.tallies.min()} to {table.tallies.max()}")
         elif isinstance(s, Statistic):
-            told.append("{} is between {} and {}".format(s.name, *s.extent))
-    if not told:
+            ranges.append("{} is between {} and {}".format(s.name, *s.extent))
+    if not ranges:
         return "there are too many tallies to list the nearest"
     others = len(statistics) - _MOST_RANGES
     more = f"; and {others:,} others" if others > 0 else ""
-    return f"{'taken separately, ' if len(statistics) > 1 else ''}{', '.join(told)}{more}"
+    return f"{'taken separately, ' if len(statistics) > 1 else ''}{', '.join(ranges)}{more}"

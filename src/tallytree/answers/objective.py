@@ -1,7 +1,9 @@
 """The contract of objectives: ``H(score, *tallies)`` is elementwise and non-decreasing in the score.
 
-Both are spot-checked, because an objective that violates them would give a wrong but plausible answer: a few
-rows are evaluated again without the others, and at lower scores, most of them scores that occur.
+Both properties are spot-checked, because an objective that violates them would give a wrong but plausible
+answer: a few rows are evaluated again without the others, and at lower scores, most of them scores that
+occur. At every tally that a labelling has, the value must be a number, or ``-inf`` to exclude the tally; nan
+and ``+inf``, for example from a division by zero, raise an error.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from inspect import signature
-from math import isnan
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -103,7 +105,7 @@ def evaluate_objective(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     """Evaluate an objective on all rows, with checks."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # nan is checked for; -inf rejects a tally
+    with np.errstate(divide="ignore", invalid="ignore"):  # nan and inf are checked for; -inf excludes a tally
         parts = [
             _values(objective, scores[at : at + _BLOCK], tallies[at : at + _BLOCK], names)
             for at in range(0, len(scores), _BLOCK)
@@ -113,15 +115,34 @@ def evaluate_objective(
     return values
 
 
+def values_to_show(
+    objective: Objective,
+    scores: NDArray[np.float64],
+    tallies: NDArray[np.int64],
+    names: tuple[str, ...],
+    allowed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Evaluate an objective on all rows, with checks on the allowed ones; the others may be nan or inf."""
+    values = np.full(len(scores), np.nan)
+    if allowed.any():
+        values[allowed] = evaluate_objective(objective, scores[allowed], tallies[allowed], names)
+    if not allowed.all():
+        with np.errstate(all="ignore"):
+            values[~allowed] = _returned(objective, scores[~allowed], tallies[~allowed], names)
+    return values
+
+
 def _values(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
     values = _returned(objective, scores, tallies, names)
-    row = values.argmax()  # of the first nan, if any
-    if isnan(values[row]):
+    row = values.argmax()  # of the first nan or inf, if any
+    if not values[row] < inf:
+        place = f"{_at_tally(tallies[row], names)} with score" if names else " at score"
         raise ObjectiveError(
-            f"the objective is nan at {_tally(tallies[row], names)} with score {scores[row]:.6g}; define "
-            "it there, for example with numpy.where"
+            f"the objective is {values[row]}{place} {scores[row]:.6g}; "
+            "return a number there, or -inf to exclude the tally, for example with numpy.where, or with "
+            "where(condition, a, b) in a formula"
         )
     return values
 
@@ -129,17 +150,17 @@ def _values(
 def _returned(
     objective: Objective, scores: NDArray[np.float64], tallies: NDArray[np.int64], names: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    """Call an objective and return one real number per row, possibly nan."""
+    """Call an objective and return one real number per row, possibly nan or infinite."""
     result = called(objective, names, scores, *tallies.T)
     if type(result) is np.ndarray and result.dtype == np.float64 and result.shape == scores.shape:
         return result  # the usual case
     if result is None:
         raise ObjectiveError("the objective returned None; is a return statement missing?")
     try:
-        found = np.asarray(result)
-        if found.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
+        array = np.asarray(result)
+        if array.dtype.kind not in "biufO" or isinstance(result, np.ma.MaskedArray):
             raise ValueError
-        values = found.astype(np.float64, copy=False)
+        values = array.astype(np.float64, copy=False)
         if values.shape != scores.shape:
             values = np.broadcast_to(values, scores.shape)
     except (TypeError, ValueError):
@@ -207,8 +228,8 @@ def _probe(
     probed.fill(np.nan)
     middle = (len(rows) + 1) // 2
     for half in (slice(middle), slice(middle, None))[: len(rows)]:
-        found = _probed(objective, points[half], counted[half], names, _INSIDE if spread else 0)
-        probed[half, : found.shape[1]] = found
+        values_there = _probed(objective, points[half], counted[half], names, _INSIDE if spread else 0)
+        probed[half, : values_there.shape[1]] = values_there
     if len(scores) > 1:
         _check_elementwise(probed[:, 0], values[rows], own, counted, names)
     _check_monotone(points, probed, counted, names)

@@ -112,14 +112,14 @@ def by_objective(
     waiting = [(-value, position) for position, value in enumerate(values) if value > -np.inf]
     heapify(waiting)
     searches: dict[int, Iterator[Ranked]] = {}
-    found: dict[int, Ranked] = {}
+    heads: dict[int, Ranked] = {}
     while waiting:
         negative, position = heappop(waiting)
         if position not in searches:  # first labelling from this cell
             searches[position] = search(position)
-            found[position] = next(searches[position])
-        yield found[position]._replace(value=-negative, position=position)
+            heads[position] = next(searches[position])
+        yield heads[position]._replace(value=-negative, position=position)
         further = next(searches[position], None)
         if further is not None and (value := evaluate(position, further.score)) > -np.inf:
-            found[position] = further
+            heads[position] = further
             heappush(waiting, (-value, position))

@@ -181,8 +181,8 @@ def nearest_tallies(
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
     shown = (_named(names, row) for row in tallies[rows].tolist())
     caps = [(s.name, s.cap) for s in read if getattr(s, "cap", None) is not None]
-    told = [f"; {name} is capped, so {cap} means {cap} or more" for name, cap in caps]
-    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}{''.join(told)}"
+    notes = [f"; {name} is capped, so {cap} means {cap} or more" for name, cap in caps]
+    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}{''.join(notes)}"
 
 
 def _named(names: Sequence[str], tally: Sequence[int]) -> str:

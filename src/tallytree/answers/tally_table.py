@@ -80,8 +80,8 @@ class TallyTable(RootTable, Generic[Answer]):
 
     def _claim(self, text: str, where: Where, objective: Objective | None) -> Claim:
         """Return the claim of an answer."""
-        asked = as_condition(where, self.statistics) if isinstance(where, str) else where
-        among = asked if self.query.where is None else self.query.where
+        condition = as_condition(where, self.statistics) if isinstance(where, str) else where
+        among = condition if self.query.where is None else self.query.where
         return Claim(text, among, "score" if objective is None else "value")
 
     def best(self, objective: Objective | str | None = None, *, where: Where = None) -> Answer:
@@ -92,7 +92,8 @@ class TallyTable(RootTable, Generic[Answer]):
         objective : callable or str, optional
             ``H(score, *tallies)``, elementwise over NumPy arrays and non-decreasing in the score; or a
             formula in ``score`` and the names of the statistics, such as ``"score - 2*ones"``. By default
-            the score itself: plain MAP.
+            the score itself: plain MAP. A value of ``-inf`` excludes a tally; nan and ``+inf`` raise an
+            error.
         where : Constraint or str, optional
             A constraint on the profile's statistics, such as ``(ones >= 2) & (ones <= 5)``, or a string with
             their names, such as ``"2 <= ones <= 5"``.
@@ -107,7 +108,7 @@ class TallyTable(RootTable, Generic[Answer]):
         InfeasibleError
             No labelling satisfies the constraint.
         ObjectiveError
-            The objective returned nan, is not elementwise, or decreases in the score.
+            The objective returned nan or inf, is not elementwise, or decreases in the score.
 
         Examples
         --------
@@ -303,8 +304,8 @@ class TallyTable(RootTable, Generic[Answer]):
     def _carried_names(self) -> str:
         caps = [getattr(s, "cap", None) for s in self.statistics]
         named = zip(self._names, caps, strict=True)
-        told = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
-        return ", ".join(told) or "no statistics"
+        shown = [name if cap is None else f"{name} capped at {cap}" for name, cap in named]
+        return ", ".join(shown) or "no statistics"
 
     def _allowed(self, where: Where) -> NDArray[np.int64] | None:
         """Return the rows that satisfy a constraint, or None for all."""

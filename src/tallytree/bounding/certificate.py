@@ -195,8 +195,8 @@ class BoundsCertificate(AnyCertificate):
         )
         return [
             f"  no {self.noun} has score {paid} above {part.most:.10g} (a plain pass);",
-            f"  with {part.box(self.counted)}, one that is as good as this one is at most "
+            f"  with {part.box(self.counted)}, a {self.noun} as good as this one is at most "
             f"{max(part.budget, 0.0):.6g}",
-            f"  below that, and all such {self.noun}s were examined: {counted(part.cells, 'cell')} of the "
+            f"  below that bound; all such {self.noun}s were examined: {counted(part.cells, 'cell')} of the "
             "tables",
         ]

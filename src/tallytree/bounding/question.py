@@ -132,7 +132,7 @@ class Question(NamedTuple):
         return self._quotient(asked, len(query.read))
 
     def least_table(self, query: Query[Statistic], price: SearchPrice) -> float:
-        """Return from what time on, in units of work, a table is worth avoiding for this question.
+        """Return the time of a table, in units of work, from which on a search is tried for this question.
 
         A function takes several searches, and is evaluated several times for every tally of the box. For
         functions with plateaus, it is fifty times: such a search ends at its limit.

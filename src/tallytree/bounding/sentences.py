@@ -63,9 +63,9 @@ class SentenceEvidence(Evidence):
         What counts: the words (by number), the tally it adds to, and how often (-1: always).
     """
 
-    def __init__(self, model: Model, measured: Measured, asked: Any, found: Found) -> None:
+    def __init__(self, model: Model, measured: Measured, searched: Any, found: Found) -> None:
         self.model, self.measured = model, measured
-        self.scaling, self.margin, self.truth_score = asked.scaling, asked.margin, asked.truth
+        self.scaling, self.margin, self.truth_score = searched.scaling, searched.margin, searched.truth
         self.parts = tuple(map(_part, found.parts))
         self.passes = tuple(map(_part, found.passes))
         self.shares: tuple[NDArray[np.float64], ...] = tuple(found.splits)
@@ -127,17 +127,17 @@ class SentenceCertificate(BoundsCertificate):
     def _shown(self, length: int, part: Part) -> list[str]:
         if np.inf in part.prices:
             return [
-                f"  with {length} words and {self.counted[-1]} = 0 the loss is 1, and none scores more than "
-                f"{part.most:.10g} (a plain pass);"
+                f"  with {length} words and {self.counted[-1]} = 0, the loss is 1 and no sentence scores "
+                f"above {part.most:.10g} (a plain pass);"
             ]
         paid = " ".join(
             f"- {price:.4g}·{name}" for price, name in zip(part.prices, self.counted, strict=True) if price
         )
         return [
-            f"  with {length} words none has score {paid} above {part.most:.10g} (a plain pass);",
-            f"  with {part.box(self.counted)}, one that is better than this one is at most "
+            f"  no sentence of {length} words has score {paid} above {part.most:.10g} (a plain pass);",
+            f"  with {part.box(self.counted)}, a sentence better than this one is at most "
             f"{max(part.budget, 0.0):.6g}",
-            f"  below that, and all such sentences were examined: {counted(part.cells, 'cell')}"
+            f"  below that bound; all such sentences were examined: {counted(part.cells, 'cell')}"
             if part.cells
-            else "  below that, which is rounding",
+            else "  below that bound, which is rounding",
         ]

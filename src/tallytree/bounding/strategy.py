@@ -233,6 +233,6 @@ def known_so_far(
         text = f"the search by bounds reached its limit: {known}. {remedy}"
     else:
         text = f"{error}. A search by bounds also reached its limit: {known}"
-    told = BudgetError(text)
-    told.bound, told.best = found.bound, best
-    return told
+    reached = BudgetError(text)
+    reached.bound, reached.best = found.bound, best
+    return reached

@@ -65,8 +65,8 @@ def worst_within_margin(model: Model, loss: Loss, truth: Any, **options: Unpack[
     >>> worst.loss, worst.mismatches, worst.difference
     (0.3333333333333333, 1, -0.1)
     """
-    asked = MarginExample(checked_model(model), loss, truth)
-    return asked.maximum(solve(asked.reduction.model, asked.statistics, asked.objective, **options))
+    example = MarginExample(checked_model(model), loss, truth)
+    return example.maximum(solve(example.reduction.model, example.statistics, example.objective, **options))
 
 
 def margin_maxima(

@@ -285,7 +285,7 @@ class Batch:
                     self._answers[number] = problem.answer(one, self.options)
             except TallytreeError as error:
                 self._fail(number, error)
-        self._tell_of_refused(answered_alone)
+        self._warn_about_refused(answered_alone)
         return [self._answers[number] for number in range(len(self._answers))]
 
     def _hold_alone(self, number: int) -> None:
@@ -294,7 +294,7 @@ class Batch:
             self.held.searched(self._answers[number])
             self._leave_the_rest()
 
-    def _tell_of_refused(self, answered_alone: set[int]) -> None:
+    def _warn_about_refused(self, answered_alone: set[int]) -> None:
         """Warn about problems that exceeded the limit in the batch, but not on their own."""
         numbers = [number for bulk in self._bulks for number in bulk.numbers]
         numbers += [number for number, _, _ in self._problems]
@@ -302,8 +302,9 @@ class Batch:
         slow = answered_alone.intersection(numbers[place] for place in refused)
         if slow:
             warnings.warn(
-                f"{len(slow)} of the {len(numbers)} problems of the batch exceeded memory_limit together, "
-                f"the first of them problem {min(slow)}; they were solved one by one; raise memory_limit=",
+                f"{len(slow)} of the {len(numbers)} problems of the batch, the first of them problem "
+                f"{min(slow)}, exceeded memory_limit together and were solved one by one, which is slower; "
+                "raise memory_limit=",
                 PerformanceWarning,
                 stacklevel=4,
             )

@@ -79,7 +79,7 @@ def loss_augmented_batch(
     chosen = BatchOptions.read(options, errors, loss_augmented_batch, one=True)
     every = list(models)
     size = len(every)
-    asked = LossArguments(
+    arguments = LossArguments(
         every,
         list(one_each(loss, size, "loss", Loss)),
         [None] * size if truths is None else list(one_each(list(truths), size, "truths", Loss)),
@@ -89,7 +89,7 @@ def loss_augmented_batch(
         scaling,
         checked_margin(margin),
     )
-    return [found if isinstance(found, TallytreeError) else found[0] for found in _solved(asked, chosen)]
+    return [found if isinstance(found, TallytreeError) else found[0] for found in _solved(arguments, chosen)]
 
 
 def most_violated(
@@ -112,16 +112,16 @@ def most_violated(
     losses = [loss] * size if isinstance(loss, Loss) else list(loss)
     nothing = [None] * size
     rights = nothing if truths is None else list(truths)
-    asked = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count, prices)
-    return _solved(asked, BatchOptions(PlanOptions(), threads, "raise"))
+    arguments = LossArguments(models, losses, rights, nothing, nothing, nothing, scaling, 1.0, count, prices)
+    return _solved(arguments, BatchOptions(PlanOptions(), threads, "raise"))
 
 
-def _solved(asked: LossArguments, options: BatchOptions) -> list[Any]:
-    sizes = [len(model) if isinstance(model, Model) else 0 for model in asked.models]
+def _solved(arguments: LossArguments, options: BatchOptions) -> list[Any]:
+    sizes = [len(model) if isinstance(model, Model) else 0 for model in arguments.models]
     large = [number for number, size in enumerate(sizes) if size > MOST_LISTED]
-    alone = searched_alone(asked, large, options)
-    bulks = in_bulk(asked, alone, options.plan.limit)
-    rest = set(range(len(asked.models))).difference(*(bulk.numbers for bulk in bulks))
-    alone |= searched_alone(asked, rest.difference(large), options)
-    problems = {number: asked.problem(number, number in alone) for number in sorted(rest)}
+    alone = searched_alone(arguments, large, options)
+    bulks = in_bulk(arguments, alone, options.plan.limit)
+    rest = set(range(len(arguments.models))).difference(*(bulk.numbers for bulk in bulks))
+    alone |= searched_alone(arguments, rest.difference(large), options)
+    problems = {number: arguments.problem(number, number in alone) for number in sorted(rest)}
     return Batch(problems, options, bulks).solve()

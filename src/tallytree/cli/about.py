@@ -21,18 +21,18 @@ def script(parser: ArgumentParser, shell: str) -> str:
 
 
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    found = next(a for a in parser._actions if isinstance(a, _SubParsersAction))
-    return dict(found.choices)
+    commands = next(a for a in parser._actions if isinstance(a, _SubParsersAction))
+    return dict(commands.choices)
 
 
 def _choices(command: ArgumentParser) -> dict[str, list[str]]:
     """Return the choices of each option, and of a positional argument (``""``)."""
-    found: dict[str, list[str]] = {}
+    choices: dict[str, list[str]] = {}
     for action in command._actions:
         if action.choices is not None:
             for name in action.option_strings or [""]:
-                found[name] = [str(choice) for choice in action.choices]
-    return found
+                choices[name] = [str(choice) for choice in action.choices]
+    return choices
 
 
 def _bash(commands: dict[str, ArgumentParser]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Chunk labels in files: their scheme, and errors that say where a wrong one is."""
+"""Chunk labels in files: their scheme, and errors that name the position of an invalid label."""
 
 from __future__ import annotations
 

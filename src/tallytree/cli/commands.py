@@ -87,7 +87,7 @@ def _name(path: object) -> str:
 
 
 def _ended(error: KeyboardInterrupt) -> str:
-    """Stop what is still running, and say what stopped it."""
+    """Stop everything that is still running, and report the signal."""
     end_workers()
     number = getattr(error, "number", signal.SIGINT)
     return "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"

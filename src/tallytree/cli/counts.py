@@ -23,7 +23,7 @@ def counts_of(
     options: Namespace, known: Sequence[str], make: Callable[[list[str], str], Statistic]
 ) -> list[Statistic]:
     """Return the counts of ``--count NAME=LABEL,…``; ``make`` is called with known labels and the name."""
-    found = []
+    statistics = []
     for name, text in pairs(options.count, "--count"):
         name_in_formula(name, "--count:")
         written = [label.strip() for label in text.split(",")]
@@ -31,8 +31,8 @@ def counts_of(
         for label in labels:
             if label not in known:
                 raise ModelError(f"--count {name}: {_unknown(label, known)}")
-        found.append(make(labels, name))
-    return found
+        statistics.append(make(labels, name))
+    return statistics
 
 
 def _unknown(label: str, known: Sequence[str]) -> str:

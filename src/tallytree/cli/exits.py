@@ -116,10 +116,10 @@ class Exit(IntEnum):
 MEANINGS = {
     Exit.OK: "success",
     Exit.FAILURE: "any other error",
-    Exit.USAGE: "the command line is wrong, or a file cannot be read or written",
+    Exit.USAGE: "the command line is invalid, or a file cannot be read or written",
     Exit.MALFORMED: "a file or a formula is malformed, or the options do not fit the model",
     Exit.INFEASIBLE: "no labelling satisfies the constraint",
-    Exit.BUDGET: "the plan exceeds the memory or operations budget",
+    Exit.BUDGET: "the problem exceeds the memory or operation limit",
     Exit.HUNG_UP: "stopped by SIGHUP (the terminal was closed)",
     Exit.INTERRUPTED: "stopped by Ctrl-C",
     Exit.TERMINATED: "stopped by SIGTERM",

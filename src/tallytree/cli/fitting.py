@@ -79,7 +79,7 @@ def learning_options(command: ArgumentParser) -> None:
         type=positive,
         help="stop at this relative gap, or for risk at this relative gradient norm (default 0.01)",
     )
-    add("--passes", type=natural, help="the maximum number of passes (default 100; with --objective: 500)")
+    add("--passes", type=number, help="the maximum number of passes (default 100; with --objective: 500)")
     add("--seconds", type=positive, help="the time limit of this run; the current pass is finished first")
     add("--solver", choices=tuple(_SOLVERS), help="the training algorithm (default frank-wolfe)")
     add("--averaging", action="store_true", help="average the weights; better after few passes")
@@ -87,6 +87,22 @@ def learning_options(command: ArgumentParser) -> None:
     add("--jobs", type=number, metavar="N", help="the number of processes (default: threads of one process)")
     add(
         "--checkpoint", metavar="FILE", help="save the state to this file after each pass, and resume from it"
+    )
+    _feature_options(add)
+
+
+def _feature_options(add: Callable[..., object]) -> None:
+    add(
+        "--min-count",
+        type=natural,
+        metavar="N",
+        help="ignore features that occur fewer than N times (default 1; not with --hashed)",
+    )
+    add(
+        "--hashed",
+        type=number,
+        metavar="N",
+        help="hash features to N columns instead of building a vocabulary",
     )
 
 
@@ -168,10 +184,10 @@ def fitted(estimator: Any, X: list[Any], y: list[Any]) -> Any:
 
 
 def _interruption(estimator: Any) -> str:
-    told = "training was interrupted; the best weights so far are kept"
+    event = "training was interrupted; the best weights so far are kept"
     if estimator.checkpoint is None:
-        return f"{told}. Use --checkpoint FILE to be able to resume"
-    return f"{told}. Run the same command again to resume from {estimator.checkpoint}"
+        return f"{event}. Use --checkpoint FILE to be able to resume"
+    return f"{event}. Run the same command again to resume from {estimator.checkpoint}"
 
 
 def learned(estimator: Any, output: str) -> dict[str, Any]:
@@ -197,21 +213,21 @@ def _distance(estimator: Any) -> dict[str, float]:
     return {"gap": max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0}
 
 
-def ended(told: dict[str, Any]) -> int:
+def ended(report: dict[str, Any]) -> int:
     """Return the exit code of a fit; a stopped one has kept its best weights, and its workers are ended."""
-    if not told.get("interrupted"):
+    if not report.get("interrupted"):
         return Exit.OK
     end_workers()
     return stop_code()
 
 
-def tell(told: dict[str, Any], options: Namespace) -> None:
+def print_report(report: dict[str, Any], options: Namespace) -> None:
     """Print what was learned, and the scores on held-out examples."""
     if options.json:
-        print(reports.as_json(told))
+        print(reports.as_json(report))
         return
-    test = told.pop("test", None)
-    reports.print_values(told, machine=False)
+    test = report.pop("test", None)
+    reports.print_values(report, machine=False)
     if test is not None:
         print(f"\non {visible(options.test)}:")
         reports.print_values(test, machine=False)

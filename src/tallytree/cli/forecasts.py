@@ -141,12 +141,12 @@ def _sums_line(found: Plan | BudgetError, speed: Speed) -> str:
     """Return the cost of probabilities in one line."""
     if isinstance(found, BudgetError):
         return "distribution, sample, marginals: the tables exceed the limits"
-    told = []
+    lines = []
     for command, seconds, size in _sum_prices(found, speed):
         over = f", over the limit of {readable_bytes(found.limit)}" if size > found.limit else ""
         also = " and sample" if command == "distribution" else ""
-        told.append(f"{command}{also}: about {_seconds(seconds)}, {readable_bytes(size)}{over}")
-    return "\n".join(told)
+        lines.append(f"{command}{also}: about {_seconds(seconds)}, {readable_bytes(size)}{over}")
+    return "\n".join(lines)
 
 
 def _sum_prices(plan: Plan, speed: Speed) -> list[tuple[str, float, float]]:

@@ -45,14 +45,14 @@ _VERSION = re.compile(rb'"tallytree"\s*:')
 def problem_of(options: Namespace) -> ProblemFile:
     """Read the file, then apply the options."""
     origin = read_source(options.file)
-    told = options.format or format_of_path(options.file)
-    kind = told or _sniffed(origin.data)
+    known = options.format or format_of_path(options.file)
+    kind = known or _sniffed(origin.data)
     if options.evidence is not None and kind != "uai":
         raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
     try:
         problem = _uai(origin, options) if kind == "uai" else _READERS[kind](origin)
     except ModelError as error:
-        hint = "" if options.format else _format_hint(told, origin.data)
+        hint = "" if options.format else _format_hint(known, origin.data)
         if not hint:
             raise
         raise ModelError(f"{error} ({hint})") from None
@@ -99,13 +99,13 @@ def _sniffed(data: bytes) -> str:
     return "wcsp"
 
 
-def _format_hint(told: str | None, data: bytes) -> str:
+def _format_hint(known: str | None, data: bytes) -> str:
     """Say how the format of a file that cannot be read was found, if another one is likely."""
     likely = _sniffed(data)
-    if told is None:
+    if known is None:
         return f"read as {likely}, by its content; --format sets another format"
-    other = likely != told and (likely == "uai" or (likely != "wcsp" and told in ("uai", "wcsp")))
-    return f"read as {told}, by its name; it looks like {likely}: use --format {likely}" if other else ""
+    other = likely != known and (likely == "uai" or (likely != "wcsp" and known in ("uai", "wcsp")))
+    return f"read as {known}, by its name; it looks like {likely}: use --format {likely}" if other else ""
 
 
 def _uai(origin: Source, options: Namespace) -> ProblemFile:

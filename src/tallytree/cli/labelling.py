@@ -77,7 +77,7 @@ def _options(command: ArgumentParser) -> None:
         help="multiply scores by this factor for expected metrics (default 1; required for an SVM)",
     )
     add("-k", "--number", type=number, metavar="K", help="print the K best labellings, one per column")
-    count_options(command, "NAME=LABEL[,LABEL]", "count words with a label", _NAMES)
+    count_options(command, "NAME=LABEL[,LABEL]", "count the words with a label", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 
@@ -140,7 +140,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
         decode, where = _decoder(options, known), _constraint(options, known)
         _check_probabilities(options, labeller, kind)
         truths: list[list[str]] = []
-        found: list[list[str]] = []
+        predicted: list[list[str]] = []
         with written_to(options.output, shown=not options.score) as write:
             blocks, together = blocks_of(options.file, kind), 1 if options.file == "-" else _TOGETHER
             for block, best in _labellings(labeller, blocks, kind, decode, where, together):
@@ -150,12 +150,12 @@ def _run(name: str) -> Callable[[Namespace], int]:
                 likely = _probabilities(labeller, block, kind, best[0]) if options.marginals else None
                 if options.score:
                     truths.append(gold_labels(labeller.task, block, kind))
-                    found.append(best[0])
+                    predicted.append(best[0])
                 write(_lines(options, labeller, block, kind, best, likely))
         if options.score and not truths:
             raise ModelError(f"there are no sentences in {name_of(options.file)}, so nothing can be scored")
         if options.score:
-            reports.print_values(scored(name, truths, found), machine=options.json)
+            reports.print_values(scored(name, truths, predicted), machine=options.json)
         return Exit.OK
 
     return run
@@ -174,11 +174,13 @@ def _labellings(
     while some := list(islice(blocks, together)):
         sentences = [labeller.task.rows(block, kind) for block in some if block.rows]
         try:
-            found = iter(labeller.svm.predict(sentences, decode=decode, where=where) if sentences else [])
+            predictions = iter(
+                labeller.svm.predict(sentences, decode=decode, where=where) if sentences else []
+            )
         except InfeasibleError:  # find out which one it is
-            found = (labeller.svm.predict([one], decode=decode, where=where)[0] for one in sentences)
+            predictions = (labeller.svm.predict([one], decode=decode, where=where)[0] for one in sentences)
         for block in some:
-            yield block, _listed(found, block, number) if block.rows else []
+            yield block, _listed(predictions, block, number) if block.rows else []
             number += 1
 
 
@@ -197,9 +199,9 @@ def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
 def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str]) -> list[float]:
     """Return the probability of each label of a labelling."""
     crf: Any = labeller.svm
-    found = crf.predict_marginals([labeller.task.rows(block, kind)])[0]
+    marginals = crf.predict_marginals([labeller.task.rows(block, kind)])[0]
     numbers = {label: number for number, label in enumerate(crf.classes_.tolist())}
-    return [float(row[numbers[label]]) for row, label in zip(found, labels, strict=True)]
+    return [float(row[numbers[label]]) for row, label in zip(marginals, labels, strict=True)]
 
 
 def _check_probabilities(options: Namespace, labeller: Labeller, kind: Any) -> None:

@@ -138,10 +138,10 @@ def input_options(command: ArgumentParser) -> None:
     )
     add("--format", choices=FORMATS, help="the format of the file (default: from its name)")
     add("--evidence", metavar="FILE", help="observed variables of a UAI model")
-    count_options(command, "NAME=STATE[,STATE]", "count variables in a state", "statistics")
-    add("--objective", metavar="FORMULA", help="what to maximise; replaces the objective in the file")
-    add("--set", action="append", default=[], metavar="NAME=NUMBER", help="set the value of a parameter")
-    about = "fix the state of a variable"
+    count_options(command, "NAME=STATE[,STATE]", "count the variables in a state", "statistics")
+    add("--objective", metavar="FORMULA", help="the formula to maximise instead of the objective in the file")
+    add("--set", action="append", default=[], metavar="NAME=NUMBER", help="set a parameter; may be repeated")
+    about = "fix the state of a variable; may be repeated"
     add("--fix", action="append", default=[], metavar="VARIABLE=STATE", help=about)
     add(
         "--memory",
@@ -162,8 +162,8 @@ def count_options(command: ArgumentParser, form: str, about: str, names: str) ->
     """Add options for counts and constraints."""
     add = command.add_argument
     add("--count", action="append", default=[], metavar=form, help=f"{about}; may be repeated")
-    told = f"a constraint on {names}; may be repeated"
-    add("--where", action="append", default=[], metavar="FORMULA", help=told)
+    help_text = f"a constraint on {names}; may be repeated"
+    add("--where", action="append", default=[], metavar="FORMULA", help=help_text)
 
 
 def given_option(command: ArgumentParser) -> None:

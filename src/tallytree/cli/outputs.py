@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
     explore.add_argument("--title", help="the title of the page")
     explore.add_argument("--open", action="store_true", help="open the page in the browser")
     for one in (convert, explore):
-        json_option(one, "print what was written as JSON")
+        json_option(one, "print the name of the written file as JSON")
 
 
 def _output_option(command: ArgumentParser, about: str) -> None:
@@ -77,13 +77,13 @@ def _convert(options: Namespace) -> int:
         if not options.quiet:
             sys.stderr.write(f"tallytree: {visible_lines(warning.message)}\n")
     if kind in ("uai", "wcsp") and _named(problem) and not options.quiet:
-        sys.stderr.write(f"tallytree: {kind} files have no names; variables and states become numbers\n")
+        sys.stderr.write(f"tallytree: {kind} files cannot store names; variables and states become numbers\n")
     lost = _lost(problem, kind)
     if lost and not options.quiet:
-        sys.stderr.write(f"tallytree: {kind} files have no statistics; left out: {', '.join(lost)}\n")
+        sys.stderr.write(f"tallytree: {kind} files cannot store statistics; omitted: {', '.join(lost)}\n")
     if options.json:
         parts = {} if scale is None else {"offset": scale.offset, "scale": scale.scale}
-        _tell(options, {"output": options.output, "format": kind, **parts})
+        _print_json(options, {"output": options.output, "format": kind, **parts})
     elif scale is not None and not options.quiet:
         sys.stderr.write(f"{_scale(scale)}\n")
     return Exit.OK
@@ -95,7 +95,7 @@ def _named(problem: ProblemFile) -> bool:
 
 
 def _lost(problem: ProblemFile, kind: str) -> list[str]:
-    """Return the statistics that a file does not have; those of a constraint are part of it."""
+    """Return the statistics that the file will not contain; a constraint contains its own."""
     if kind == "json":
         return []
     read = () if problem.constraint is None else problem.constraint.statistics
@@ -128,7 +128,7 @@ def _explore(options: Namespace) -> int:
     ):
         write_page(problem, path, title=options.title or named, **budget(options))
     if options.json:
-        _tell(options, {"output": output})
+        _print_json(options, {"output": output})
     elif output != "-":
         print(visible(output))
     if options.open and output != "-":
@@ -148,7 +148,7 @@ def _written(output: str) -> Iterator[str]:
         sys.stdout.write(for_terminal(path.read_text(encoding="utf-8"), sys.stdout))
 
 
-def _tell(options: Namespace, document: dict[str, object]) -> None:
+def _print_json(options: Namespace, document: dict[str, object]) -> None:
     """Print a JSON document; to standard error if standard output is in use."""
     stream = sys.stderr if options.output == "-" else sys.stdout
     stream.write(reports.as_json(document) + "\n")

@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
     add("--penalty", type=float, help="the penalty per constituent for max-bracket (default 0)")
     add("-k", "--number", type=number, metavar="K", help="print the K best trees, one per line")
     add("--pretty", action="store_true", help="print each constituent on its own line")
-    count_options(command, "NAME=LABEL[,LABEL]", "count constituents with a label (* for all)", _NAMES)
+    count_options(command, "NAME=LABEL[,LABEL]", "count the constituents with a label (* for all)", _NAMES)
     json_option(command, "print JSON, one object per sentence and line")
 
 
@@ -136,19 +136,19 @@ def _parse(options: Namespace) -> int:
         raise ModelError("--score compares with trees, but raw text has none; give a treebank")
     gold = trees_of(options.file, some=options.score) if as_trees else []
     sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
-    found: list[Tree | None] = []
+    parses: list[Tree | None] = []
     failed = 0
     with written_to(options.output, shown=not options.score) as write:
         for number, words in enumerate(sentences, 1):
             answers = question.answers(parser.forest(words)) if words else []
             if not answers:
                 failed += 1
-                told = visible(" ".join(words[:8]))
-                sys.stderr.write(f"tallytree: sentence {number} has no tree: {told} …\n")
-            found += [answers[0].tree if answers else None] if options.score else []
+                beginning = visible(" ".join(words[:8]))
+                sys.stderr.write(f"tallytree: sentence {number} has no tree: {beginning} …\n")
+            parses += [answers[0].tree if answers else None] if options.score else []
             write(list(_lines(options, question, words, answers)))
     if options.score:
-        reports.print_values(scored_parses(gold, found), machine=options.json)
+        reports.print_values(scored_parses(gold, parses), machine=options.json)
     return Exit.INFEASIBLE if failed and not options.score else Exit.OK
 
 
@@ -178,8 +178,8 @@ def _lines(
     options: Namespace, question: Question, words: Sequence[str], answers: Sequence[Parse]
 ) -> Iterator[str]:
     if options.json:
-        told = [_told(question, answer) for answer in answers]
-        best = {"trees": told} if options.number else told[0] if told else {"tree": None}
+        trees = [_as_json(question, answer) for answer in answers]
+        best = {"trees": trees} if options.number else trees[0] if trees else {"tree": None}
         yield reports.as_json({"words": list(words), **best})
     elif not answers:
         yield ""  # one line per sentence
@@ -189,7 +189,7 @@ def _lines(
         yield from (tree_line(answer.tree) for answer in answers)
 
 
-def _told(question: Question, answer: Parse) -> dict[str, Any]:
+def _as_json(question: Question, answer: Parse) -> dict[str, Any]:
     tally = {statistic.name: statistic.tally(answer.tree) for statistic in question.counts}
     return {"tree": tree_line(answer.tree), "score": answer.score, **({"tally": tally} if tally else {})}
 

@@ -77,7 +77,7 @@ def _add_own(
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help="the number of rows to show; 0 for all",
+        help=f"the number of rows to show (default {reports.MOST_ROWS}; 0 for all)",
     )
     k_best.add_argument(
         "-k", "--number", type=natural, default=10, metavar="K", help="the number of labellings (default 10)"
@@ -93,7 +93,7 @@ def _add_own(
         type=number,
         default=200,
         metavar="N",
-        help="the maximum number of passes (default 200)",
+        help="the maximum number of MAP problems to solve (default 200)",
     )
 
 
@@ -102,11 +102,11 @@ def _solve(options: Namespace) -> int:
     with progress("solving", shown=shown(options), expected=partial(expected_seconds, problem, options)):
         solution = problem.solve(**budget(options), precision=options.precision, strategy=options.strategy)
     if options.json:
-        told: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
-        told.update(reports.proof_json(solution))
+        details: dict[str, object] = {"gap": solution.gap} if options.precision == "single" else {}
+        details.update(reports.proof_json(solution))
         if options.explain:
-            told["explanation"] = solution.explain()
-        print(reports.as_json({**reports.solution_json(problem, solution), **told}))
+            details["explanation"] = solution.explain()
+        print(reports.as_json({**reports.solution_json(problem, solution), **details}))
     else:
         print_lines(reports.solution_lines(problem, solution, wrapping_width()))
         print_lines(reports.proof_lines(solution))
@@ -137,30 +137,30 @@ def _fewer(found: int, distance: int | None) -> str:
 def _k_best(options: Namespace) -> int:
     problem = problem_of(options)
     with progress(f"the {options.number} best", shown=shown(options)):
-        found = problem.k_best(options.number, distance=options.distance, **budget(options))
-    if options.number and not found:
+        solutions = problem.k_best(options.number, distance=options.distance, **budget(options))
+    if options.number and not solutions:
         problem.solve(**budget(options))  # its error says which tallies are the nearest
         raise InfeasibleError("no labelling satisfies the constraint")
     if options.json:
-        print(reports.as_json([reports.solution_json(problem, solution) for solution in found]))
+        print(reports.as_json([reports.solution_json(problem, solution) for solution in solutions]))
     else:
-        print_lines(reports.ranked_lines(problem, found, terminal_width()))
-    if len(found) < options.number and not options.json:
-        sys.stderr.write(f"tallytree: {_fewer(len(found), options.distance)}, not {options.number}\n")
+        print_lines(reports.ranked_lines(problem, solutions, terminal_width()))
+    if len(solutions) < options.number and not options.json:
+        sys.stderr.write(f"tallytree: {_fewer(len(solutions), options.distance)}, not {options.number}\n")
     return Exit.OK
 
 
 def _relax(options: Namespace) -> int:
     problem = problem_of(options)
     with progress("relaxation", shown=shown(options)):
-        found = problem.relax(iterations=options.iterations, **memory(options))
+        relaxation = problem.relax(iterations=options.iterations, **memory(options))
     if options.json:
-        best = None if found.solution is None else reports.solution_json(problem, found.solution)
-        document = {"upper_bound": found.upper_bound, "gap": found.gap, "solution": best}
-        print(reports.as_json({**document, "multipliers": list(found.multipliers)}))
+        best = None if relaxation.solution is None else reports.solution_json(problem, relaxation.solution)
+        document = {"upper_bound": relaxation.upper_bound, "gap": relaxation.gap, "solution": best}
+        print(reports.as_json({**document, "multipliers": list(relaxation.multipliers)}))
         return Exit.OK
-    print(f"bound  {found.upper_bound:.10g}: no allowed labelling has a higher score")
-    print("gap    0: the labelling is optimal" if found.optimal else f"gap    {found.gap:.6g}")
-    if found.solution is not None:
-        print_lines(reports.solution_lines(problem, found.solution, wrapping_width()))
+    print(f"bound  {relaxation.upper_bound:.10g}: no allowed labelling has a higher score")
+    print("gap    0: the labelling is optimal" if relaxation.optimal else f"gap    {relaxation.gap:.6g}")
+    if relaxation.solution is not None:
+        print_lines(reports.solution_lines(problem, relaxation.solution, wrapping_width()))
     return Exit.OK

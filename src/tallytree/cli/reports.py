@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.objective import evaluate_objective
+from tallytree.answers.objective import values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.bounding import BoundsCertificate
@@ -29,7 +29,7 @@ _BAR = 30  # characters of the longest bar
 
 
 def as_json(value: Any) -> str:
-    """Write one JSON document; infinities, which JSON does not have, become null."""
+    """Write one JSON document; infinities and nan, which JSON does not have, become null."""
     return _NOT_PLAIN.sub(_coded, json.dumps(_finite(value), allow_nan=False, ensure_ascii=False))
 
 
@@ -88,19 +88,22 @@ def solution_lines(problem: ProblemFile, solution: Solution, width: int) -> Iter
 
 def proof_json(solution: Solution) -> dict[str, Any]:
     """Return the proof of a solution by bounds for JSON."""
-    found = solution.certificate
-    if not isinstance(found, BoundsCertificate):
+    certificate = solution.certificate
+    if not isinstance(certificate, BoundsCertificate):
         return {}
-    parts = [part._asdict() for part in found.parts]
-    return {"bounds": {"counted": list(found.counted), "passes": len(found.passes), "parts": parts}}
+    parts = [part._asdict() for part in certificate.parts]
+    return {
+        "bounds": {"counted": list(certificate.counted), "passes": len(certificate.passes), "parts": parts}
+    }
 
 
 def proof_lines(solution: Solution) -> Iterator[str]:
     """Summarise the proof of a solution by bounds in one line."""
-    found = solution.certificate
-    if isinstance(found, BoundsCertificate):
+    certificate = solution.certificate
+    if isinstance(certificate, BoundsCertificate):
         yield ""
-        yield f"optimal by bounds: {counted(len(found.passes), 'plain pass')}, {counted(found.cells, 'cell')}"
+        passes, cells = counted(len(certificate.passes), "plain pass"), counted(certificate.cells, "cell")
+        yield f"optimal by bounds: {passes}, {cells}"
 
 
 def _labelling(solution: Solution, width: int) -> Iterator[str]:
@@ -163,13 +166,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 def _columns(problem: ProblemFile, profile: Profile) -> tuple[Any, Any, int | None]:
     """Return the values (None without an objective), whether the constraint holds, and the best row."""
     values, holds = None, np.ones(len(profile), dtype=bool)
-    if problem.objective is not None:
-        function = problem.function(problem.statistics)
-        assert function is not None
-        values = evaluate_objective(function, profile.scores, profile.tallies, problem.names)
     if problem.constraint is not None:
         holds = problem.constraint.holds(dict(zip(profile.statistics, profile.tallies.T, strict=True)))
         holds = np.broadcast_to(holds, len(profile))
+    if problem.objective is not None:
+        function = problem.function(problem.statistics)
+        assert function is not None
+        values = values_to_show(function, profile.scores, profile.tallies, problem.names, holds)
     ranked = np.where(holds, profile.scores if values is None else values, -np.inf)
     best = int(np.argmax(ranked)) if len(ranked) and np.max(ranked) > -np.inf else None
     return values, holds, best

@@ -83,6 +83,7 @@ _PHRASES = {
     r"(statistic nor a parameter; available are (?!none)[^;.]+)": r"\1; add one with --count NAME=STATE",
     r"available are none": "there are none; add one with --count NAME=STATE",
     r" \(or the problem changes during training.*?fingerprint\(\)\)": "",
+    r"numpy\.where, or with (where\(condition, a, b\)) in a formula": r"\1",
     r"lower C\b": "lower --C",
     r"; give the number of labellings to draw.*": "",
     r"raise c2\b": "raise --c2",

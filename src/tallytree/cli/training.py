@@ -7,10 +7,18 @@ from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
 from tallytree.cli.chunk_labels import chunk_labels, scheme_of
-from tallytree.cli.fitting import ended, fitted, learned, learning_options, refuse_learning, settings, tell
+from tallytree.cli.fitting import (
+    ended,
+    fitted,
+    learned,
+    learning_options,
+    print_report,
+    refuse_learning,
+    settings,
+)
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.labelling import Labeller, gold_labels, scored
-from tallytree.cli.options import Commands, json_option, natural, number, quiet_option, refuse, shown
+from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
@@ -49,7 +57,7 @@ after --passes or after --seconds. Ctrl-C also stops it; the best weights so far
     _sentence_options(command)
     _grammar_options(command)
     learning_options(command)
-    json_option(command, "print what was learned as JSON")
+    json_option(command, "print the report as JSON")
     quiet_option(command)
 
 
@@ -57,13 +65,6 @@ def _sentence_options(command: ArgumentParser) -> None:
     add = command.add_argument_group("tag, chunk").add_argument
     add("--format", choices=FORMATS[:2], help="the format of the data (default: from its name)")
     add("--column", help="label column: a number, last, or a CoNLL-U name (tag: 2 or upos; chunk: last)")
-    add("--min-count", type=natural, metavar="N", help="ignore features that occur less often (default 1)")
-    add(
-        "--hashed",
-        type=number,
-        metavar="N",
-        help="hash features to N columns instead of building a vocabulary",
-    )
 
 
 def _grammar_options(command: ArgumentParser) -> None:
@@ -108,11 +109,11 @@ def _train_labeller(options: Namespace) -> int:
         sys.stderr.write(f"{len(blocks):,} sentences read; computing their features\n")
     fitted(svm, [task.rows(block, kind) for block in blocks], labels)
     learning().save(svm, options.output, notes=task._asdict())
-    told = {"sentences": len(blocks), **learned(svm, options.output)}
+    report = {"sentences": len(blocks), **learned(svm, options.output)}
     if test is not None:
-        told |= {"test": test.judged(Labeller(svm, task))}
-    tell(told, options)
-    return ended(told)
+        report |= {"test": test.judged(Labeller(svm, task))}
+    print_report(report, options)
+    return ended(report)
 
 
 def _estimator(options: Namespace, task: Task) -> Any:
@@ -123,12 +124,12 @@ def _estimator(options: Namespace, task: Task) -> Any:
 
 
 def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[list[str]]:
-    """Return the labels to train on. A loss on chunks is set to their scheme."""
+    """Return the labels to train on, and set the scheme of a chunk loss to theirs."""
     if not isinstance(svm.loss, ChunkFBeta):
         return [task.labels(block, kind) for block in blocks]
-    found = [chunk_labels(task, block, kind) for block in blocks]
-    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in found for label in labels))
-    return found
+    labels_of_blocks = [chunk_labels(task, block, kind) for block in blocks]
+    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in labels_of_blocks for label in labels))
+    return labels_of_blocks
 
 
 def _sentences(path: str, kind: Format) -> list[Block]:
@@ -151,14 +152,14 @@ class _Examples(NamedTuple):
 
     @classmethod
     def read(cls, path: str, kind: Format, task: Task) -> _Examples:
-        found = format_of(None, path, kind)
-        blocks = _sentences(path, found)
-        return cls(found, blocks, [gold_labels(task, block, found) for block in blocks])
+        file_kind = format_of(None, path, kind)
+        blocks = _sentences(path, file_kind)
+        return cls(file_kind, blocks, [gold_labels(task, block, file_kind) for block in blocks])
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
         sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
-        found = [labels.tolist() for labels in labeller.svm.predict(sentences)]
-        return scored(labeller.task.name, self.labels, found)
+        predicted = [labels.tolist() for labels in labeller.svm.predict(sentences)]
+        return scored(labeller.task.name, self.labels, predicted)
 
 
 def _train_parser(options: Namespace) -> int:
@@ -170,11 +171,11 @@ def _train_parser(options: Namespace) -> int:
     gold = None if options.test is None else trees_of(options.test)
     given = {"horizontal": options.horizontal, "vertical": options.vertical, "tail": options.tail}
     how = {name: value for name, value in given.items() if value is not None}
-    parser, told = (_counted if counts else _learned)(options, trees, how)
+    parser, report = (_counted if counts else _learned)(options, trees, how)
     if gold is not None:
-        told["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
-    tell(told, options)
-    return ended(told)
+        report["test"] = scored_parses(gold, [parsed(parser.forest(tree.words)) for tree in gold])
+    print_report(report, options)
+    return ended(report)
 
 
 def _counted(options: Namespace, trees: list[Tree], how: dict[str, Any]) -> tuple[Parser, dict[str, Any]]:

@@ -15,8 +15,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tallytree.answers.objective import Objective, evaluate_objective
+from tallytree.answers.objective import Objective, values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.colours import state_colour
 from tallytree.errors import BudgetError, InfeasibleError, ModelError, ObjectiveError
@@ -90,8 +91,8 @@ def write_page(
     True
     """
     if isinstance(problem, Profile):
-        asked = _problem_of(problem, objective, where, parameters)
-        write_atomically(path, [page(asked, problem, title=title)])
+        problem_file = _problem_of(problem, objective, where, parameters)
+        write_atomically(path, [page(problem_file, problem, title=title)])
         return
     if not isinstance(problem, ProblemFile):
         raise ModelError(
@@ -100,8 +101,8 @@ def write_page(
         )
     if objective is not None or where is not None or parameters is not None:
         raise ModelError("a ProblemFile has its own objective, where and parameters; change them there")
-    found = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
-    write_atomically(path, [page(problem, found, title=title)])
+    profile = problem.profile(memory_limit=memory_limit, operation_limit=operation_limit, order=order)
+    write_atomically(path, [page(problem, profile, title=title)])
 
 
 def _problem_of(
@@ -167,7 +168,8 @@ def _check_objective(problem: ProblemFile, profile: Profile) -> None:
         if function is None:  # the score itself
             return
         try:
-            evaluate_objective(_as_in_page(function) if place else function, *table, profile.names)
+            shown, holds = (_as_in_page(function), None) if place else (function, problem.constraint)
+            values_to_show(shown, *table, profile.names, _satisfied(profile, holds))
         except ObjectiveError as error:
             at = ", ".join(f"{name} = {value:g}" for name, value in place.items())
             if not place:
@@ -178,12 +180,20 @@ def _check_objective(problem: ProblemFile, profile: Profile) -> None:
             ) from None
 
 
+def _satisfied(profile: Profile, constraint: Constraint | None) -> NDArray[np.bool_]:
+    """Return which tallies satisfy a constraint."""
+    if constraint is None:
+        return np.ones(len(profile), dtype=bool)
+    columns = dict(zip(profile.statistics, profile.tallies.T, strict=True))
+    return np.broadcast_to(constraint.holds(columns), len(profile))
+
+
 def _as_in_page(function: Objective) -> Objective:
-    """Return an objective that is -inf where it is not a number; the page says so there."""
+    """Return an objective that is -inf where it is nan or inf; the page says so there."""
 
     def shown(*arguments: Any) -> Any:
         values = function(*arguments)
-        return np.where(np.isnan(values), -np.inf, values)
+        return np.where(values < np.inf, values, -np.inf)
 
     return shown
 
@@ -227,13 +237,13 @@ def _data(problem: ProblemFile, profile: Profile, title: str) -> dict[str, Any]:
 
 def _labellings(profile: Profile, states: int) -> list[Any]:
     """Return the best labelling of each tally, in the order of the profile; one character per variable."""
-    found: list[Any] = [None] * len(profile)
+    labellings: list[Any] = [None] * len(profile)
     rows = {tuple(tally): row for row, tally in enumerate(profile.tallies.tolist())}
     for solution in profile.with_all_tables().top(len(profile)):
         codes: Sequence[int] = solution.assignment.ravel().tolist()
         row = rows[tuple(map(int, solution.tally))]
-        found[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
-    return found
+        labellings[row] = "".join(DIGITS[code] for code in codes) if states <= len(DIGITS) else codes
+    return labellings
 
 
 def _formula(formula: Formula | None) -> dict[str, Any] | None:

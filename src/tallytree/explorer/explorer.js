@@ -42,9 +42,10 @@ function evaluated() {
   for (let row = 0; row < rows; row++) {
     named(row, names);
     values[row] = data.objective ? Number(execute(data.objective.code, names)) : data.scores[row];
-    if (Number.isNaN(values[row])) { values[row] = -Infinity; broken = row; }
     const inside = state.ranges.every(([low, high], p) => low <= data.tallies[row][p] && data.tallies[row][p] <= high);
-    allowed[row] = inside && values[row] > -Infinity && (!data.where || execute(data.where.code, names));
+    const holds = inside && (!data.where || execute(data.where.code, names));
+    if (!(values[row] < Infinity)) { values[row] = -Infinity; if (holds) broken = row; }
+    allowed[row] = holds && values[row] > -Infinity;
     if (allowed[row] && (best < 0 || values[row] > values[best])) best = row;
   }
   const falling = data.objective ? decrease(best) : "";
@@ -214,7 +215,7 @@ function answer(result) {
   box.append(make("span", {}, "score ", make("b", { id: "score", textContent: shown(data.scores[row]) })));
   data.statistics.forEach((name, p) => box.append(make("span", {}, `${name} `, make("b", { textContent: String(data.tallies[row][p]) }))));
   if (state.picked !== null) box.append(make("button", { textContent: "show the optimum", onclick: () => pick(null) }));
-  if (result.broken >= 0) box.append(make("span", { className: "none", textContent: `the objective is not a number at ${told(result.broken, result)}` }));
+  if (result.broken >= 0) box.append(make("span", { className: "none", textContent: `the objective is nan or inf at ${told(result.broken, result)}` }));
   draw(codes(row), codes(plain));
 }
 function draw(labelling, usual) {

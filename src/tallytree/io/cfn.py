@@ -111,7 +111,7 @@ class _Reader:
         return ModelError(f"{self.file}, line {item.line}: {text}")
 
     def _bound(self, group: Group) -> tuple[float, bool]:
-        """``{name: p, mustbe: "<10.0"}``; the words ``name`` and ``mustbe`` may be missing."""
+        """Read ``{name: p, mustbe: "<10.0"}``; the words ``name`` and ``mustbe`` may be missing."""
         words = [item for item in group.items if isinstance(item, Word)]
         match = _BOUND.fullmatch(words[-1].text) if words else None
         if match is None:
@@ -134,7 +134,7 @@ class _Reader:
         return int(number)
 
     def _variables(self, group: Group) -> bool:
-        """Names with numbers or lists of states; or just the numbers or lists."""
+        """Read sizes or lists of states, with or without names; return whether there are names."""
         items = list(group.items)
         named = bool(items) and isinstance(items[0], Word) and not _NUMBER.fullmatch(items[0].text)
         if named and len(items) % 2:
@@ -224,14 +224,14 @@ class _Reader:
     def _tagged(self, group: Group, tags: Sequence[str]) -> dict[str, Item]:
         """Take ``tag item tag item …``."""
         items = list(group.items)
-        found: dict[str, Item] = {}
+        tagged: dict[str, Item] = {}
         for tag, item in zip(items[::2], items[1::2], strict=False):
-            if not isinstance(tag, Word) or tag.text not in tags or tag.text in found:
+            if not isinstance(tag, Word) or tag.text not in tags or tag.text in tagged:
                 raise self._error(tag, f"expected one of {', '.join(tags)}, at most once each")
-            found[tag.text] = item
+            tagged[tag.text] = item
         if len(items) % 2:
-            raise self._error(group, f"expected something after each of {', '.join(tags)}")
-        return found
+            raise self._error(group, f"expected a value after each of {', '.join(tags)}")
+        return tagged
 
     def _scope(self, item: Item) -> Scope:
         if not isinstance(item, Group):
@@ -307,8 +307,8 @@ class _Reader:
     def _parameters(self, group: Group) -> dict[str, Any]:
         """Take the parameters of a count; the variables of a knapsack are resolved, the rest are numbers."""
         tags = ("capacity", "weights", "weightedvalues", "metric", "cost", "bounds", "values", "min", "max")
-        found = self._tagged(group, (*tags, "comparator", "to", "rhs", "distance"))
-        return {tag: self._plain(item, tag == "weightedvalues") for tag, item in found.items()}
+        tagged = self._tagged(group, (*tags, "comparator", "to", "rhs", "distance"))
+        return {tag: self._plain(item, tag == "weightedvalues") for tag, item in tagged.items()}
 
     def _plain(self, item: Item, variables: bool) -> Any:
         if isinstance(item, Group):

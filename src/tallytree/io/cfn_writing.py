@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, count
 
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
@@ -16,7 +17,8 @@ def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = No
     """Write a problem as a cost function network, to be minimised.
 
     Costs are decimals: a score ``f`` of a table whose largest score is ``m`` costs ``m - f``, rounded to the
-    given decimals. The constraint is written as knapsacks. Names are kept if the format supports all of them.
+    given decimals. The constraint is written as knapsacks, which have the names of the statistics that they
+    limit. Names of variables and of states are kept if the format supports all of them.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def write_cfn(problem: ProblemFile, path: PathLike, *, decimals: int | None = No
      "variables": {"mo": 2, "tu": 2},
      "functions": {
       "f0": {"scope": ["mo"], "costs": [1.5, 0.0]},
-      "c0": {"scope": ["mo", "tu"], "type": "knapsackv", "params": {"capacity": -1,
+      "ones": {"scope": ["mo", "tu"], "type": "knapsackv", "params": {"capacity": -1,
        "weightedvalues": [["mo", 1, -1], ["tu", 1, -1]]}}
      }}
     >>> scale.score(0.1)
@@ -74,17 +76,40 @@ def _lines(problem: ProblemFile, network: IntegerNetwork) -> Iterator[str]:
 
 
 def _function_lines(network: IntegerNetwork, variables: Sequence[str]) -> Iterator[str]:
-    for number, (scope, table) in enumerate(network.tables):
-        names = ", ".join(f'"{variables[v]}"' for v in scope)
+    counts, tables = _function_names(network)
+    for name, (scope, table) in zip(tables, network.tables, strict=True):
+        among = ", ".join(f'"{variables[v]}"' for v in scope)
         costs = ", ".join(_decimal(cost, network.decimals) for cost in table.ravel().tolist())
-        yield f'  "f{number}": {{"scope": [{names}], "costs": [{costs}]}}'
-    for number, knapsack in enumerate(network.knapsacks):
-        names = ", ".join(f'"{variables[v]}"' for v in knapsack.variables)
+        yield f'  "{name}": {{"scope": [{among}], "costs": [{costs}]}}'
+    for name, knapsack in zip(counts, network.knapsacks, strict=True):
+        among = ", ".join(f'"{variables[v]}"' for v in knapsack.variables)
         triples = ", ".join(f'["{variables[v]}", {a}, {weight}]' for v, a, weight in knapsack.triples)
         yield (
-            f'  "c{number}": {{"scope": [{names}], "type": "knapsackv", "params": '
+            f'  "{name}": {{"scope": [{among}], "type": "knapsackv", "params": '
             f'{{"capacity": {knapsack.capacity},\n   "weightedvalues": [{triples}]}}}}'
         )
+
+
+def _function_names(network: IntegerNetwork) -> tuple[list[str], list[str]]:
+    """Return distinct names for the counts and the tables.
+
+    A count has the name of its statistic. If a statistic has several limits, such as both ends of a range,
+    the others are called ``ones_2``, ``ones_3`` and so on; the reader joins them again.
+    """
+    given = [k.name if k.name and _PLAIN_NAME.fullmatch(k.name) else None for k in network.knapsacks]
+    reserved = {name for name in given if name is not None}
+    counts, taken = list[str](), set[str]()
+    for number, name in enumerate(given):
+        new = name is not None and name not in taken
+        counts.append(name if name is not None and new else _unused(name or f"c{number}", reserved | taken))
+        taken.add(counts[-1])
+    return counts, [_unused(f"f{number}", taken) for number in range(len(network.tables))]
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    """Return a name, with a number appended if it is taken."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(other for other in chain([name], numbered) if other not in taken)
 
 
 def _decimal(cost: int, decimals: int) -> str:

@@ -121,8 +121,8 @@ def read_conllu(source: Source, *, words_only: bool = True) -> list[list[Token]]
     >>> sentences[0][0].form, sentences[0][0].upos
     ('cats', 'NOUN')
     """
-    found = conllu_blocks(source, words_only=words_only, whole=True)
-    return [[Token(*row) for row in block.rows] for block in found if block.rows]
+    blocks = conllu_blocks(source, words_only=words_only, whole=True)
+    return [[Token(*row) for row in block.rows] for block in blocks if block.rows]
 
 
 # --- blocks -------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _METRICS: dict[str, dict[str, Metric]] = {
     "samong": {"hard": "unknown", "var": "lin"},
     "sgcc": {"hard": "unknown", "dec": "lin"},
 }
-"""What toulbar2 charges for violating a count: hard is also a metric, and forbids by a cost at the bound."""
+"""What toulbar2 charges for violating a count; ``hard`` forbids if its cost is at least the upper bound."""
 
 
 def counted(keyword: str, scope: Scope, sizes: Sequence[int], parameters: Parameters) -> list[Counted]:

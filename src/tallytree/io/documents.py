@@ -123,10 +123,12 @@ class At:
         """Return which one of these keys an object has."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
-        found = [key for key in keys if key in self.value]
-        if len(found) != 1:
-            raise self.error(f"expected one of the keys {', '.join(keys)}, got {', '.join(found) or 'none'}")
-        return found[0]
+        present = [key for key in keys if key in self.value]
+        if len(present) != 1:
+            raise self.error(
+                f"expected one of the keys {', '.join(keys)}, got {', '.join(present) or 'none'}"
+            )
+        return present[0]
 
     def members(self) -> dict[str, At]:
         """Take an object with any keys."""

@@ -42,10 +42,14 @@ class CostScale(NamedTuple):
 
 
 class Knapsack(NamedTuple):
-    """``Σ weight · [y_variable = value] >= capacity`` over (variable, value, weight)."""
+    """``Σ weight · [y_variable = value] >= capacity`` over (variable, value, weight).
+
+    `name`: the statistic that the weights, or the negated weights, are equal to; None if there is none.
+    """
 
     triples: list[tuple[int, int, int]]
     capacity: int
+    name: str | None = None
 
     @property
     def variables(self) -> list[int]:
@@ -88,7 +92,7 @@ def integer_network(problem: ProblemFile, decimals: int | None) -> IntegerNetwor
         raise ModelError(
             f"the costs add up to {_total(costs):.3g}, too large for 64 bits; use fewer decimals"
         )
-    _tell_rounding(exact, costs, decimals)
+    _warn_about_rounding(exact, costs, decimals)
     tables = [(scope, _integers(table, top)) for scope, table in costs]
     constraint = problem.constraint
     knapsacks = [] if constraint is None else _knapsacks(constraint)
@@ -136,7 +140,7 @@ def _decimals_of(model: Model, total: float) -> int:
     return MOST_DECIMALS
 
 
-def _tell_rounding(exact: _Tables, costs: _Tables, decimals: int) -> None:
+def _warn_about_rounding(exact: _Tables, costs: _Tables, decimals: int) -> None:
     """Warn if costs differ from the scores by more than sums of scores are rounded anyway."""
     scale, worst = 10.0**decimals, 0.0
     for (_, table), (_, rounded) in zip(exact, costs, strict=True):
@@ -179,12 +183,15 @@ def _knapsacks_of(comparison: Comparison) -> list[Knapsack]:
                 (int(block.scopes[k, 0]), a, int(tables[k, a])) for k, a in np.argwhere(tables).tolist()
             ]
     bound = comparison.bound - constant
-    found = []
+    weights, negated = _merged(triples, 1), _merged(triples, -1)
+    plain = constant == 0 and all(weight > 0 for _, _, weight in weights)  # as a reader restores it
+    name = comparison.terms[0][0].name if plain and [c for _, c in comparison.terms] == [1] else None
+    knapsacks = []
     if comparison.relation in (">=", "=="):
-        found.append(Knapsack(_merged(triples, 1), bound))
+        knapsacks.append(Knapsack(weights, bound, name))
     if comparison.relation in ("<=", "=="):
-        found.append(Knapsack(_merged(triples, -1), -bound))
-    return found
+        knapsacks.append(Knapsack(negated, -bound, name))
+    return knapsacks
 
 
 def _of_one_sign(knapsack: Knapsack, sizes: list[int]) -> Knapsack:

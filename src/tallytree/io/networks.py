@@ -11,6 +11,7 @@ A constraint on a count becomes a statistic and a condition, a price on it becom
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, final
 
@@ -22,23 +23,26 @@ from tallytree.io.problems import ProblemFile
 from tallytree.model.blocks import LARGEST_INTEGER
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit
-from tallytree.statistics.formulas import is_name
+from tallytree.statistics.formula_parser import RESERVED
+from tallytree.statistics.formulas import name_in_formula
 from tallytree.statistics.statistic import Statistic
 
 Metric = Literal["hard", "flat", "lin", "quad", "pairs", "unknown"]
 Scope = tuple[int, ...]
 
+_NUMBERED = re.compile(r"_\d+$")
+
 
 class Counted(NamedTuple):
     """A count that should be in a range, ``low <= K(y) <= high``, or should differ from one number.
 
-    A hard one must. Otherwise being outside costs ``cost`` (flat), ``cost`` per step outside (lin), per
-    squared step (quad), or per pair above one (pairs). An unknown price cannot be
-    expressed, but at the upper bound and above it need not be.
+    A hard count must do so. Otherwise, being outside costs ``cost`` (flat), ``cost`` per step outside (lin),
+    per squared step (quad), or per pair above one (pairs). An unknown price cannot be expressed; that is not
+    necessary if it is at least the upper bound, because it then forbids.
     """
 
     entries: tuple[tuple[int, tuple[int, ...]], ...]
-    """For some variables, what each state adds."""
+    """For each counted variable, what each of its states adds."""
     low: int | None = None
     high: int | None = None
     other_than: int | None = None
@@ -135,16 +139,17 @@ class Network:
     ) -> ProblemFile:
         """Return the problem, once everything has been added."""
         model = Model(self.cardinalities, self._factors(), variables=variables, states=states)
-        names = list(self._names())
-        pairs = list(zip(names, map(self._settled, self.counted), strict=True))
-        statistics = [_statistic(model, name, counted) for name, counted in pairs]
+        settled = _joined([(name, self._settled(name, counted)) for name, counted in self.counted])
+        named = list(zip(_distinct([name for name, _ in settled]), settled, strict=True))
+        statistics = [_statistic(model, name, limits[0]) for name, (_, limits) in named]
+        limited = [(name_in_formula(name, "the count"), limits) for name, (_, limits) in named]
+        pairs = [(name, counted) for name, limits in limited for counted in limits]
         hard = [f"({counted.condition(name)})" for name, counted in pairs if counted.metric == "hard"]
         prices = [counted.price(name) for name, counted in pairs if counted.metric != "hard"]
         return ProblemFile(model, statistics, self._objective(prices), where=" and ".join(hard) or None)
 
-    def _settled(self, given: tuple[str, Counted]) -> Counted:
+    def _settled(self, name: str, counted: Counted) -> Counted:
         """Return the count; a price that no solution can pay becomes a hard condition."""
-        name, counted = given
         if counted.metric == "hard" or counted.cost + self._least >= self._highest:
             return counted._replace(metric="hard")
         if counted.metric == "unknown":
@@ -173,14 +178,37 @@ class Network:
             return value
         return f"where({value} > {-self._highest!r}, {value}, -inf)"
 
-    def _names(self) -> Iterable[str]:
-        taken = {"score"}
-        for number, (name, _) in enumerate(self.counted):
-            chosen = name if is_name(name) and name not in taken else f"count_{number}"
-            while chosen in taken:
-                chosen += "_"
-            taken.add(chosen)
-            yield chosen
+
+def _joined(named: Sequence[tuple[str, Counted]]) -> list[tuple[str, list[Counted]]]:
+    """Join further hard limits of a count, written as ``ones_2`` and so on, to the first one, ``ones``."""
+    joined: list[tuple[str, list[Counted]]] = []
+    first: dict[str, list[Counted]] = {}
+    for name, counted in named:
+        limits = first.get(_NUMBERED.sub("", name), [])
+        if limits and limits[0][:1] == counted[:1] and limits[0].metric == counted.metric == "hard":
+            limits.append(counted)
+            continue
+        joined.append((name, [counted]))
+        first.setdefault(name, joined[-1][1])
+    return joined
+
+
+def _distinct(names: Sequence[str]) -> Iterable[str]:
+    """Return names that are distinct and valid in formulas, the same ones where possible."""
+    taken = {"score", *RESERVED}
+    for number, name in enumerate(names):
+        chosen = name if name not in taken and _is_valid(name) else f"count_{number}"
+        while chosen in taken:
+            chosen += "_"
+        taken.add(chosen)
+        yield chosen
+
+
+def _is_valid(name: str) -> bool:
+    try:
+        return bool(name_in_formula(name, "the count"))
+    except ModelError:
+        return False
 
 
 def _statistic(model: Model, name: str, counted: Counted) -> Statistic:

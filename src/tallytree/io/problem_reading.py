@@ -153,7 +153,7 @@ def _restricted(model: Model, top: dict[str, At]) -> Model:
 
 
 def _key(model: Model, name: str) -> str | int:
-    """JSON keys are strings: a number is a variable's number, unless it is a name."""
+    """Return a key of JSON, which is a string, as a name, or as a number if it has digits only."""
     plain = name.isascii() and name.isdigit() and len(name) < 12 and name == str(int(name))
     return int(name) if plain and name not in (model.variables or ()) else name
 
@@ -250,7 +250,7 @@ def _where(at: At, depth: int = 0) -> str:
 
 
 def _comparison(at: At) -> str:
-    """``{"terms": {"a": 2, "b": -1}, "relation": "<=", "bound": 4}``."""
+    """Convert ``{"terms": {"a": 2, "b": -1}, "relation": "<=", "bound": 4}`` to text."""
     parts = at.object(("terms", "relation", "bound"))
     relation = parts["relation"].text()
     if relation not in ("<", "<=", ">", ">=", "==", "!="):

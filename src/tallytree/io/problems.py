@@ -287,15 +287,15 @@ class ProblemFile:
         limits["operation_limit"] = operation_limit
         if distance is None:
             objective = self.function(self.read)
-            found = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
+            solutions = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
         elif self.objective is None:
-            found = diverse_k_best(self.model, k, distance, self.read, where=self.constraint, **limits)
+            solutions = diverse_k_best(self.model, k, distance, self.read, where=self.constraint, **limits)
         else:
             raise ModelError(
                 "a diverse list is ordered by score, but this problem has an objective; remove the distance, "
                 "or give the objective 'score'"
             )
-        return [self._tallied(solution) for solution in found]
+        return [self._tallied(solution) for solution in solutions]
 
     def relax(
         self, *, iterations: int = 200, memory_limit: float | None = None, order: Order | None = None

@@ -199,7 +199,7 @@ def _scores(words: Words, places: list[int]) -> Table:
 
 
 def _plain_float(word: bytes) -> float:
-    """Python's ``1_000`` is not a number in this format."""
+    """Convert a word to a float; Python's ``1_000`` is not a number in this format."""
     if b"_" in word:
         raise ValueError(word)
     return float(word)
@@ -214,7 +214,7 @@ def _is_number(word: bytes) -> bool:
 
 
 def _check_weights(words: Words, places: list[int], weights: Table) -> None:
-    """Zero forbids, so a positive weight must not round to zero."""
+    """Check weights: zero forbids, so a positive weight must not be rounded to zero."""
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if wrong.size:
         words.refuse(places[wrong[0]], "a finite, non-negative weight")
@@ -258,7 +258,7 @@ def _is_index(value: object, length: int) -> bool:
 
 
 def _read_evidence(words: Words, cardinalities: list[int]) -> dict[int, int]:
-    """``k v s …`` has an odd number of words; a count of samples in front makes it even."""
+    """Read ``k v s …``, an odd number of words; a leading count of samples makes it even."""
     if not words.left:
         return {}
     if words.left % 2 == 0 and words.whole("one sample of evidence") != 1:
@@ -283,7 +283,7 @@ def _conditioned(factors: Iterable[Factor], observed: Mapping[int, int]) -> Iter
 
 
 def _indicators(cardinalities: list[int], observed: Mapping[int, int]) -> Iterator[Factor]:
-    """One factor per observed variable, which forbids its other states."""
+    """Return one factor per observed variable, which forbids its other states."""
     for variable, state in observed.items():
         table = np.full(cardinalities[variable], -np.inf)
         table[state] = 0.0

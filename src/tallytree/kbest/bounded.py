@@ -64,11 +64,11 @@ def _within(
     query: Query[Statistic], ends: Ends, budget: float, count: int, options: Options
 ) -> list[Solution]:
     """Return the best labellings that only use states within a budget."""
-    asked, options = without_states(query, ends.kept(budget)), options.with_every_table()
-    plan = plan_graph(asked, options.plan)
+    smaller, options = without_states(query, ends.kept(budget)), options.with_every_table()
+    plan = plan_graph(smaller, options.plan)
     check_operations(plan, options.operation_limit)
     evidence = PrunedEvidence(plan.price, ends, budget)
-    best = islice(Profile(asked, plan, options.run).ranked(keep=True), count)
+    best = islice(Profile(smaller, plan, options.run).ranked(keep=True), count)
     return [_resting_on(evidence, solution) for solution in best]
 
 

@@ -121,12 +121,12 @@ def diverse_k_best(
 def _too_many(found: int, error: BudgetError) -> BudgetError:
     """Return the error for a labelling that is too expensive to keep away from those found before."""
     cause = str(error).splitlines()[0].split(". ")[0]
-    told = BudgetError(
+    exceeded = BudgetError(
         f"{counted(found, 'labelling')} found, but not the next: its distance to each of them is one more "
         f"statistic, and {cause}. Ask for fewer labellings, or for a smaller distance"
     )
-    told.bound, told.best = error.bound, error.best  # of a search that reached its limit
-    return told
+    exceeded.bound, exceeded.best = error.bound, error.best  # of a search that reached its limit
+    return exceeded
 
 
 def _distances(distance: int | Sequence[int], count: int) -> list[int]:

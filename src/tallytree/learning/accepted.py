@@ -73,8 +73,8 @@ COUNT = integer(1, "a positive integer")
 NATURAL = integer(0, "a non-negative integer")
 FLAG = Accepted("True or False", lambda value: isinstance(value, (bool, np.bool_)) or _is_bit(value))
 PASSES = Accepted(
-    "a non-negative integer, or inf",
-    lambda value: NATURAL.test(value) or (_is_number(value) and value == inf),
+    "a positive integer, or inf",
+    lambda value: COUNT.test(value) or (_is_number(value) and value == inf),
 )
 JOBS = Accepted(
     "a positive integer, -1 for all processors, or None",

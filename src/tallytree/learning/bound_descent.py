@@ -129,18 +129,18 @@ def minimise_bound(
             f"the initial weights must be {problem.dimension} finite numbers, not all zero, such as "
             f"those of an SVM; got an array of shape {current.shape}"
         )
-    found = objective.at(current)
-    result = Descent(current.copy(), found, [found])
+    bound = objective.at(current)
+    result = Descent(current.copy(), bound, [bound])
     squares = np.full(problem.dimension, _SMALL)
     for number in range(1, passes + 1):
         for chunk in batches(shuffled(seed, number, len(problem)), batch):
             slope = objective.slope(chunk, current)
             squares += slope * slope
             current -= step * slope / np.sqrt(squares)
-        found = objective.at(current)
-        result.note(current, found)
+        bound = objective.at(current)
+        result.note(current, bound)
         if callback is not None:
-            callback(number, found)
+            callback(number, bound)
     return result
 
 

@@ -87,22 +87,22 @@ class Checkpoint:
         apart = {name: value for name, value in wanted.items() if settings.get(name) != value}
         if not apart:
             return
-        told = [text for name in apart if name != "problem" for text in _told(name, settings, apart)]
+        changes = [text for name in apart if name != "problem" for text in _changes(name, settings, apart)]
         if "problem" in apart:  # in words, as far as they are known
             now = {name: value for name, value in _about(self.problem).items() if name in about}
-            known = [text for name in now if about[name] != now[name] for text in _told(name, about, now)]
-            told += known or _told("problem", settings, apart)
+            known = [text for name in now if about[name] != now[name] for text in _changes(name, about, now)]
+            changes += known or _changes("problem", settings, apart)
         raise ModelError(
-            f"the checkpoint {str(self.path)!r} is from another run: {'; '.join(told)}. Delete the file or "
-            "use another one"
+            f"the checkpoint {str(self.path)!r} is from another run: {'; '.join(changes)}. Delete the file "
+            "or use another one"
         )
 
     def _check_writer(self, header: dict[str, Any], settings: Mapping[str, object]) -> None:
         """Raise an error for the state of another estimator; earlier releases did not write its name."""
         known = {"objective": "a CRF", "solver": "an SVM"}
-        told = next((told for name, told in known.items() if name in settings), None)
-        own = next(told for name, told in known.items() if name in self.settings)
-        writer = header.get("writer", self.writer if told in (None, own) else told)
+        kind = next((kind for name, kind in known.items() if name in settings), None)
+        own = next(kind for name, kind in known.items() if name in self.settings)
+        writer = header.get("writer", self.writer if kind in (None, own) else kind)
         if writer != self.writer:
             raise ModelError(
                 f"the checkpoint {str(self.path)!r} was written by {writer}, so {self.writer} cannot resume "
@@ -141,7 +141,7 @@ def _dictionary(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _told(name: str, before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+def _changes(name: str, before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """Return how a setting differs: in some parameters, or as a whole."""
     if name in _DIGESTS:
         return [_DIGESTS[name]]
@@ -161,8 +161,8 @@ def _parameters(text: object) -> dict[str, object]:
     >>> _parameters("Weighted(costs=[1, 2], beta=1.0)")
     {'Weighted': None, 'costs': '[1, 2]', 'beta': '1.0'}
     """
-    found = re.fullmatch(r"(\w+)\((.*)\)", str(text))
-    if found is None:
+    match = re.fullmatch(r"(\w+)\((.*)\)", str(text))
+    if match is None:
         return {}
-    pairs = (part.partition("=") for part in re.split(r", (?=\w+=)", found[2]))
-    return {found[1]: None, **{name: value for name, _, value in pairs}}
+    pairs = (part.partition("=") for part in re.split(r", (?=\w+=)", match[2]))
+    return {match[1]: None, **{name: value for name, _, value in pairs}}

@@ -66,11 +66,11 @@ class Decoder(ABC):
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
         """Return the predictions for several models; errors name the example, counted from 0."""
-        found = []
+        predictions = []
         for number, model in enumerate(models):
             with named_example(number):
-                found.append(self(model, where))
-        return found
+                predictions.append(self(model, where))
+        return predictions
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class BestDecoder(Decoder):
 
     def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
         """Return the labels for several models, found in one batch."""
-        found = solve_batch(models, where=where, errors="return")
-        for number, one in enumerate(found):
+        solutions = solve_batch(models, where=where, errors="return")
+        for number, one in enumerate(solutions):
             if isinstance(one, TallytreeError):
                 with named_example(number):
                     raise one
-        return [solution.labels for solution in found]
+        return [solution.labels for solution in solutions]
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class KBestDecoder(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return a list of their labels."""
-        found = k_best(model, self.k, where=where)
-        return [one.tree if isinstance(model, Forest) else one.labels for one in found]
+        solutions = k_best(model, self.k, where=where)
+        return [one.tree if isinstance(model, Forest) else one.labels for one in solutions]
 
 
 @dataclass(frozen=True)

@@ -91,24 +91,24 @@ def fit_weights(
     spent : float
         The seconds already spent on the initial weights; they count towards the time limit.
     """
-    found = Fitted(State(start), start)
+    result = Fitted(State(start), start)
     if memory is not None:
-        memory.restore(found)  # type: ignore[arg-type]
-    if found.history:
-        found.before = found.history[-1].seconds
-        options = options.resumed_at(found.before)
-    if options.exhausted(found.history) or options.reached(found.history):
-        found.gradient = _norm_in(found)
-        found.converged = options.reached(found.history)
-        return found
-    descent = _Descent(objective, penalty, options, found, memory, spent)
+        memory.restore(result)  # type: ignore[arg-type]
+    if result.history:
+        result.before = result.history[-1].seconds
+        options = options.resumed_at(result.before)
+    if options.exhausted(result.history) or options.reached(result.history):
+        result.gradient = _norm_in(result)
+        result.converged = options.reached(result.history)
+        return result
+    descent = _Descent(objective, penalty, options, result, memory, spent)
     try:
         with threadpool_limits(1, "blas"):  # long vectors, little work: more threads would only wait
             descent.run()
     except KeyboardInterrupt:
-        found.interrupted = True
-    found.converged = options.reached(found.history)
-    return found
+        result.interrupted = True
+    result.converged = options.reached(result.history)
+    return result
 
 
 def _length(weights: Floats) -> float:

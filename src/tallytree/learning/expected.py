@@ -49,11 +49,11 @@ def least_losses_of_chains(
     chains: Chains, loss: Loss, samples: int | None, seed: int, threads: int | None = None
 ) -> list[Choice]:
     """Return the choice for each of many chains."""
-    found = least_loss(chains, loss, threads)
-    if found is None:
+    choices = least_loss(chains, loss, threads)
+    if choices is None:
         return [_sampled(model, loss, samples, seed) for model in chains.models()]
-    labels = np.split(found.labels, np.cumsum(chains.lengths)[:-1])
-    return [Choice(one, value, 0.0, True) for one, value in zip(labels, found.losses.tolist(), strict=True)]
+    labels = np.split(choices.labels, np.cumsum(chains.lengths)[:-1])
+    return [Choice(one, value, 0.0, True) for one, value in zip(labels, choices.losses.tolist(), strict=True)]
 
 
 def least_loss_of_model(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:
@@ -127,12 +127,12 @@ def _expected_alike(model: Model, loss: NodeLoss, labels: Integers) -> float:
 
 def _joint(model: Model, nothing: Integers) -> tuple[Integers, Floats, Floats]:
     """Return all ``s``, ``P(|y| = s)``, and ``P(y_i = a, |y| = s)`` for every state ``a``."""
-    found = distribution(model, [mismatches(model, nothing)])
-    joint = np.zeros((len(found.tallies), len(model), int(model.cardinalities.max())))
-    for row, (tally, probability) in enumerate(zip(found.tallies, found.probabilities, strict=True)):
-        for variable, marginal in enumerate(model.by_variable(found.marginals(tally.tolist()))):
+    spread = distribution(model, [mismatches(model, nothing)])
+    joint = np.zeros((len(spread.tallies), len(model), int(model.cardinalities.max())))
+    for row, (tally, probability) in enumerate(zip(spread.tallies, spread.probabilities, strict=True)):
+        for variable, marginal in enumerate(model.by_variable(spread.marginals(tally.tolist()))):
             joint[row, variable, : len(marginal)] = probability * marginal
-    return found.tallies[:, 0], found.probabilities, joint
+    return spread.tallies[:, 0], spread.probabilities, joint
 
 
 def _sampled(model: Model, loss: Loss, samples: int | None, seed: int) -> Choice:

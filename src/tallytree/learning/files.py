@@ -68,9 +68,9 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         except DAMAGE as error:
             raise ModelError(f"{name!r} is not a tallytree {kind}, or it is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("kind") != kind:
-        found = str(header.get("kind")) if isinstance(header, dict) else ""
+        stored_kind = str(header.get("kind")) if isinstance(header, dict) else ""
         raise ModelError(
-            f"{name!r} is not a tallytree {kind}: it holds {_KINDS.get(found, 'something else')}"
+            f"{name!r} is not a tallytree {kind}: it holds {_KINDS.get(stored_kind, 'something else')}"
         )
     return header, arrays
 
@@ -99,12 +99,12 @@ def array_of(data: bytes) -> NDArray[Any]:
 
     Raises ValueError if it is not such an array.
     """
-    found = _ARRAY.match(data)
-    if found is None:
+    match = _ARRAY.match(data)
+    if match is None:
         raise ValueError("a part is not an array of numbers")
-    kind, by_columns, sizes = (group.decode() for group in found.groups())
+    kind, by_columns, sizes = (group.decode() for group in match.groups())
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
-    dtype, entries = np.dtype(kind), data[found.end() :]
+    dtype, entries = np.dtype(kind), data[match.end() :]
     if prod(shape) * dtype.itemsize != len(entries):
         raise ValueError(f"{len(entries)} bytes do not match an array of shape {shape}")
     return (

@@ -72,11 +72,11 @@ class Task(ABC):
         """Return labellings of each example and their losses, the most violated one first."""
         if isinstance(extra, TopTallies):
             return self._top(extra.count, scaling, threads)
-        found = self._top(1, scaling, threads)
+        labellings = self._top(1, scaling, threads)
         if isinstance(extra, Diverse):
             others = self._diverse(extra.count - 1, extra.distance, threads)
-            return [[*first, *more] for first, more in zip(found, others, strict=True)]
-        return found
+            return [[*first, *more] for first, more in zip(labellings, others, strict=True)]
+        return labellings
 
     @property
     def counted(self) -> int:
@@ -141,8 +141,8 @@ class ModelTask(Task):
 
     def _top(self, count: int, scaling: Scaling, threads: int | None) -> list[Found]:
         truths = self.truths if isinstance(self.losses, Loss) else None
-        found = most_violated(self.models, self.losses, truths, scaling, count, threads, self.prices)
-        return [[(one.assignment.reshape(-1), one.loss) for one in some] for some in found]
+        labellings = most_violated(self.models, self.losses, truths, scaling, count, threads, self.prices)
+        return [[(one.assignment.reshape(-1), one.loss) for one in some] for some in labellings]
 
     def _diverse(self, count: int, distance: int, threads: int | None) -> list[Found]:
         others = _diverse_batch(self.models, count, distance, threads)
@@ -196,7 +196,7 @@ def _diverse_batch(
     models: Sequence[Model], count: int, distance: int, threads: int | None
 ) -> list[list[Solution]]:
     """Return what :func:`diverse_k_best` returns for each model, in rounds for all of them."""
-    found: list[list[Solution]] = [[] for _ in models]
+    lists: list[list[Solution]] = [[] for _ in models]
     away: list[list[Constraint]] = [[] for _ in models]
     left = list(range(len(models)))
     for rank in range(count):
@@ -207,8 +207,8 @@ def _diverse_batch(
             if isinstance(answer, TallytreeError) and not isinstance(answer, InfeasibleError):
                 raise answer
             if isinstance(answer, Solution):
-                found[i].append(answer)
+                lists[i].append(answer)
                 wrong = mismatches(models[i], answer.assignment, name=f"distance_{rank + 1}")
                 away[i].append(wrong >= distance)
-        left = [i for i in left if len(found[i]) == rank + 1]
-    return found
+        left = [i for i in left if len(lists[i]) == rank + 1]
+    return lists

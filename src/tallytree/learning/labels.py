@@ -42,24 +42,24 @@ class Labels:
     @classmethod
     def of(cls, labellings: Iterable[Any]) -> Labels:
         """Return the labels that occur in some labellings."""
-        found: dict[Any, None] = {}  # in the order of their first occurrence
+        distinct: dict[Any, None] = {}  # in the order of their first occurrence
 
         def note(labelling: Any) -> None:
             for label in _flat(labelling):
-                if not isinstance(label, (str, int)) or label not in found:
-                    _check(label, next(iter(found), label))
-                    found[label] = None
+                if not isinstance(label, (str, int)) or label not in distinct:
+                    _check(label, next(iter(distinct), label))
+                    distinct[label] = None
 
         check_each(labellings, note)
-        if not found:
+        if not distinct:
             raise ModelError("all labellings are empty, so there is nothing to learn")
-        if all(isinstance(label, str) for label in found):
-            return cls(tuple(sorted(found)), len(found))
-        largest = int(max(found))
-        if largest >= max(_MANY, 10 * len(found)):
+        if all(isinstance(label, str) for label in distinct):
+            return cls(tuple(sorted(distinct)), len(distinct))
+        largest = int(max(distinct))
+        if largest >= max(_MANY, 10 * len(distinct)):
             raise ModelError(
-                f"labels are integers up to {largest}, but only {len(found)} of them occur; integers stand "
-                "for 0, 1, 2 and so on, so number them from 0, or use strings"
+                f"labels are integers up to {largest}, but only {len(distinct)} of them occur; integers "
+                "stand for 0, 1, 2 and so on, so number them from 0, or use strings"
             )
         return cls(None, largest + 1)
 
@@ -78,7 +78,7 @@ class Labels:
         except (KeyError, TypeError):
             wrong = next(label for label in flat if label not in names)
             raise ModelError(
-                f"label {wrong!r} was not in the training data, which has {self._told}"
+                f"label {wrong!r} was not in the training data, which has {self._listing}"
             ) from None
 
     def check_loss(self, loss: Loss) -> None:
@@ -93,11 +93,11 @@ class Labels:
             given = ", ".join(f"{name}={value!r}" for name, value in other.parameters().items())
             raise ModelError(
                 f"the background {loss.background!r} of the loss is not one of the labels, which are "
-                f"{self._told}; choose another, as in {type(loss).__name__}({given})"
+                f"{self._listing}; choose another, as in {type(loss).__name__}({given})"
             )
 
     @property
-    def _told(self) -> str:
+    def _listing(self) -> str:
         """The labels, for messages."""
         return f"0 to {self.count - 1}" if self.names is None else ", ".join(self.names)
 
@@ -110,7 +110,7 @@ class Labels:
         ("; did you mean 'B-NP'?", '; the labels are B-NP, O')
         """
         near = get_close_matches(str(label), self.names or (), n=1)
-        return f"; did you mean {near[0]!r}?" if near else f"; the labels are {self._told}"
+        return f"; did you mean {near[0]!r}?" if near else f"; the labels are {self._listing}"
 
 
 def _check(label: Any, first: Any) -> None:

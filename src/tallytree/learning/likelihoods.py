@@ -138,14 +138,14 @@ class SequenceObjective(Objective):
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the value at some weights, and the gradient."""
         chains = self.chains(weights)
-        found = self._sums(chains)
-        value = float(self._importance @ found.values)
-        by_labels, by_links = found.labels, found.links
+        sums = self._sums(chains)
+        value = float(self._importance @ sums.values)
+        by_labels, by_links = sums.labels, sums.links
         if self.kind != "risk":
             value -= float(self._importance @ chains.scores(self._truths))
             by_labels[np.arange(len(self._truths)), self._truths] -= self._weight
             by_links = by_links - self._observed
-        return value, self.gradient(self._columns, ChainSums(found.values, by_labels, by_links))
+        return value, self.gradient(self._columns, ChainSums(sums.values, by_labels, by_links))
 
     def gradient(self, columns: SparseRows, found: ChainSums) -> Floats:
         """Return derivatives with respect to weights from those with respect to scores."""
@@ -251,9 +251,9 @@ class CountedObjective(Objective):
         for (rows, lengths, counts), turned in zip(self._groups, self._turned, strict=True):
             chains = self._labelled.scored(rows, lengths, weights)
             importance = np.full(len(lengths), self._weight)
-            found = evidence_of_counts(chains, counts, importance, self._labelled.threads)
-            value += self._weight * float(found.values.sum())
-            gradient = gradient + self._labelled.gradient(turned, found)
+            evidence = evidence_of_counts(chains, counts, importance, self._labelled.threads)
+            value += self._weight * float(evidence.values.sum())
+            gradient = gradient + self._labelled.gradient(turned, evidence)
         return value, gradient
 
     def spread(self, weights: Floats) -> Floats:

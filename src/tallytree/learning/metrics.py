@@ -172,10 +172,12 @@ chunk_f1_scorer = Scorer("chunk-f1")
 def _paired(truths: Iterable[Any], predictions: Iterable[Any]) -> list[tuple[Any, Any]]:
     """Return each truth with its prediction."""
     right = listed(truths, "truths must be a sequence of labellings")
-    found = listed(predictions, "predictions must be a sequence of labellings")
-    if len(right) != len(found):
-        raise ModelError(f"there are {len(right)} truths but {len(found)} predictions; each truth needs one")
-    return list(zip(right, found, strict=True))
+    predicted = listed(predictions, "predictions must be a sequence of labellings")
+    if len(right) != len(predicted):
+        raise ModelError(
+            f"there are {len(right)} truths but {len(predicted)} predictions; each truth needs one"
+        )
+    return list(zip(right, predicted, strict=True))
 
 
 def _flat(labelling: Any) -> Any:

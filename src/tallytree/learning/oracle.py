@@ -94,16 +94,18 @@ class ExactOracle:
     def planes(self, examples: Sequence[int], weights: Floats) -> list[list[Plane]]:
         """Return planes of each example, the most violated one first."""
         started = perf_counter()
-        found = self._found(self.problem.task(examples, weights), examples)
-        self.calls += len(found)
+        labellings = self._found(self.problem.task(examples, weights), examples)
+        self.calls += len(labellings)
         self.seconds += perf_counter() - started
-        labelled = [(example, *one) for example, some in zip(examples, found, strict=True) for one in some]
+        labelled = [
+            (example, *one) for example, some in zip(examples, labellings, strict=True) for one in some
+        ]
         planes = (
             plane
             for first in range(0, len(labelled), _MANY)
             for plane in self._made(labelled[first : first + _MANY])
         )
-        return [list(islice(planes, len(some))) for some in found]
+        return [list(islice(planes, len(some))) for some in labellings]
 
     def _made(self, labelled: Sequence[tuple[int, Labelling, float]]) -> Iterator[Plane]:
         """Iterate over the planes of labellings with their losses."""
@@ -128,9 +130,9 @@ class ExactOracle:
             self._prices = np.full((len(self), task.counted), np.nan)
         numbers = np.asarray(examples)
         prices = self._prices[numbers]
-        found = task.starting_at(prices).solved(self.scaling, self.extra, None)
+        labellings = task.starting_at(prices).solved(self.scaling, self.extra, None)
         self._prices[numbers] = prices
-        return found
+        return labellings
 
 
 def _solved(task: Task, scaling: Scaling, extra: Extra) -> list[Found]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from tallytree.errors import ModelError
 from tallytree.learning import accepted
 from tallytree.learning.accepted import Accepted
 from tallytree.learning.inference import Diverse, TopTallies
@@ -56,7 +57,16 @@ ACCEPTED: dict[str, Accepted] = {
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
-    """Raise an error for the first parameter with a value that is not accepted; others are not checked."""
+    """Raise an error for the first parameter whose value is not accepted, or is ignored because of another.
+
+    Parameters with other names are not checked.
+    """
     for name, value in given.items():
         if name in ACCEPTED:
             ACCEPTED[name].check(name, value)
+    hashed, least = given.get("hashed"), given.get("min_count", 1)
+    if hashed is not None and least > 1:
+        raise ModelError(
+            f"min_count={least} has no effect with hashed={hashed}, because hashed features are not counted; "
+            "set one of them"
+        )

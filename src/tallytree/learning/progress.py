@@ -150,7 +150,7 @@ class RunOptions:
         Stop when the certified relative gap ``(P − D) / P`` is at most this; for objectives without a lower
         bound, the norm of the gradient divided by ``max(1, ‖w‖)``.
     max_passes : int
-        The maximum number of passes.
+        The maximum number of passes, at least 1; ``inf`` for no limit.
     max_seconds : float
         The time limit of each run; after resuming from a checkpoint, the time of earlier runs does not count.
         A pass that has begun is finished.
@@ -238,13 +238,13 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     recent = history[-_WINDOW:]
     pace = (last.seconds - recent[0].seconds) / (len(recent) - 1)
     limits = [(options.max_passes - last.number) * pace, options.max_seconds - last.seconds]
-    found = max(min(_until(recent, options.tolerance), *limits), 0.0)
+    estimate = max(min(_until(recent, options.tolerance), *limits), 0.0)
     if before.left is None:
-        return found
+        return estimate
     expected = max(before.left - (last.seconds - before.seconds), 0.0)
     if not pace > 0.0:
-        return found
-    logs = math.log1p(expected / pace), math.log1p(found / pace)  # limits the effect of an outlier
+        return estimate
+    logs = math.log1p(expected / pace), math.log1p(estimate / pace)  # limits the effect of an outlier
     return pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1])
 
 

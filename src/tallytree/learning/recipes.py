@@ -70,7 +70,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
                 super().set_params(**{owner: None})  # raises scikit-learn's error
             recipe = self._owner(owner)
             if key not in recipe_parameters(recipe):
-                raise ModelError(f"unknown parameter {name!r}: {self._told(owner)}")
+                raise ModelError(f"unknown parameter {name!r}: {self._description(owner)}")
             setattr(self, owner, replace(recipe, **{key: parameters[name]}))
         return self
 
@@ -84,7 +84,7 @@ class RecipeEstimator(BaseEstimator):  # type: ignore[misc]
         except ModelError:  # for an unknown name: the fit reports it
             return None
 
-    def _told(self, name: str) -> str:
+    def _description(self, name: str) -> str:
         """Say what the value of a parameter is, and which parameters it has."""
         value, known = getattr(self, name), recipe_parameters(self._owner(name))
         if value is None:

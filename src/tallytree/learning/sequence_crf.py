@@ -172,9 +172,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
                 raise ModelError(f"counted must be a pair (examples, counts), got {brief(counted)}")
             counts = listed(counted[1], "counts must be a sequence of mappings")
             self._counted = self._read(self._listed(counted[0])), counts
-        found = super()._fit(X, y, sample_weight)
+        result = super()._fit(X, y, sample_weight)
         self.__dict__.pop("_counted", None)
-        return found
+        return result
 
     def _learn_features(self, X: Sequence[Any]) -> None:
         super()._learn_features([*X, *(() if self._counted is None else self._counted[0])])
@@ -219,8 +219,8 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         if not X:
             return []
         chains = self._chains(X)
-        found = sum_chains(chains, threads=self._threads)
-        return np.split(found.labels, np.cumsum(chains.lengths)[:-1])
+        sums = sum_chains(chains, threads=self._threads)
+        return np.split(sums.labels, np.cumsum(chains.lengths)[:-1])
 
     def predict_chunks(
         self, X: Sequence[Any], *, scheme: Scheme = "BIO", background: str = "O", least: float = 0.01
@@ -251,11 +251,11 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         loss = ChunkFBeta(scheme=scheme, background=background)
         tags = [tag_of(name, scheme, background) for name in self.labels_.names]
         kinds = sorted({tag.type for tag in tags if tag.type is not None})
-        found: list[list[LikelyChunk]] = [[] for _ in X]
+        chunks: list[list[LikelyChunk]] = [[] for _ in X]
         likely = likely_nodes(self._chains(X), loss, least, self._threads)
         for chain, first, last, kind, probability in likely.tolist():
-            found[chain].append(LikelyChunk(kinds[kind], first, last, probability))
-        return found
+            chunks[chain].append(LikelyChunk(kinds[kind], first, last, probability))
+        return chunks
 
     def expected_loss(self, X: Sequence[Any], y: Sequence[Any], loss: Loss | str | None = None) -> Floats:
         """Return the expected loss of predictions, according to the model's own probabilities.
@@ -287,5 +287,5 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
         X, y = self._some_paired(X, y)
         chains, truths = self._chains(X), self._truths(X, y)
         check_lengths(chains.lengths, truths)
-        found = sum_chains(chains, threads=self._threads)
-        return float(np.mean(found.values - chains.scores(np.concatenate(truths))))
+        sums = sum_chains(chains, threads=self._threads)
+        return float(np.mean(sums.values - chains.scores(np.concatenate(truths))))

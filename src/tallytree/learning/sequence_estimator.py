@@ -98,10 +98,10 @@ class SequenceEstimator(StructuredEstimator):
         if isinstance(decoder, (ExpectedFBeta, MaxExpected)):
             return self._named(decoder.numbered(self._chains(X), self._threads))
         chains = self._chains(X)
-        found = best_labels(chains, self._threads)
-        if found is None:
+        numbers = best_labels(chains, self._threads)
+        if numbers is None:
             return self._named([labels for ((labels, _),) in best_of_chains(chains, threads=self._threads)])
-        labels = found if self.labels_.names is None else self.labels_.classes[found]
+        labels = numbers if self.labels_.names is None else self.labels_.classes[numbers]
         ends = np.cumsum(chains.lengths).tolist()
         return [labels[end - length : end] for end, length in zip(ends, chains.lengths, strict=True)]
 

@@ -36,8 +36,8 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     tolerance : float
         Stop at this certified relative gap.
     max_passes, max_seconds
-        The maximum number of passes over the data; the time limit in seconds. A pass that has begun is
-        finished. Passes before resuming from a checkpoint count, time does not.
+        The maximum number of passes over the data, at least 1; the time limit in seconds. A pass that has
+        begun is finished. Passes before resuming from a checkpoint count, time does not.
     n_jobs : int, optional
         The number of processes for inference during training, through joblib and its current backend; the
         weights are the same. Useful with large batches, as in ``FrankWolfe(batch=512)``.
@@ -51,7 +51,7 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
     hashed : int, optional
         Hash strings to this many columns instead of building a vocabulary.
     min_count : int
-        Ignore attributes that occur less often than this.
+        Ignore attributes that occur less often than this; cannot be combined with ``hashed``.
     features : WindowFeatures, optional
         Computes string features from rows of columns: examples are then sentences as returned by
         :func:`tallytree.io.read_conll`, and a saved estimator includes the templates.

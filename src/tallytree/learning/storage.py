@@ -199,11 +199,13 @@ def _restored(value: Any) -> Any:
 
 
 def _restored_all(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters by name; numbers that only release 0.1.0 accepted become what they meant there."""
-    found = {name: _restored(value) for name, value in parameters.items()}
-    passes, beta = found.get("max_passes"), found.get("beta")
-    if isinstance(passes, float) and isfinite(passes):
-        found["max_passes"] = max(ceil(passes), 0)
+    """Return parameters by name; values that only release 0.1.0 accepted become what they meant there."""
+    restored = {name: _restored(value) for name, value in parameters.items()}
+    passes, beta = restored.get("max_passes"), restored.get("beta")
+    if passes == 0 or (isinstance(passes, float) and isfinite(passes)):
+        restored["max_passes"] = max(ceil(passes), 1)
     if isinstance(beta, (int, float)) and beta > 0:
-        found["beta"] = min(max(beta, LEAST_BETA), MOST_BETA)
-    return found
+        restored["beta"] = min(max(beta, LEAST_BETA), MOST_BETA)
+    if restored.get("hashed") is not None:
+        restored["min_count"] = 1  # it was ignored
+    return restored

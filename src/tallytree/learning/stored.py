@@ -216,7 +216,7 @@ def _within(numbers: NDArray[Any], count: int) -> bool:
 def _taken(file: BinaryIO, kind: np.dtype[Any], first: int, last: int) -> NDArray[Any]:
     """Read a range of an array. Not mapped: pages of a mapping would count as memory of the process."""
     file.seek(first * kind.itemsize)
-    found = np.fromfile(file, dtype=kind, count=last - first)
-    if len(found) != last - first:
+    entries = np.fromfile(file, dtype=kind, count=last - first)
+    if len(entries) != last - first:
         raise ModelError(f"{file.name!r} is truncated; the set of sequences is damaged")
-    return found
+    return entries

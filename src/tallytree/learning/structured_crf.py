@@ -112,8 +112,8 @@ class StructuredCRF(StructuredEstimator):
                 if first.interrupted:  # the weights of the likelihood are the best so far
                     return self._note(first, objective)
                 start = first.weights
-            found = fit_weights(objective, penalty, start, options, memory, perf_counter() - began)
-        return self._note(found, objective)
+            result = fit_weights(objective, penalty, start, options, memory, perf_counter() - began)
+        return self._note(result, objective)
 
     def _check_settings(self, kind: ObjectiveKind) -> None:
         """Raise an error for settings that the objective does not use."""

@@ -153,10 +153,10 @@ class StructuredEstimator(RecipeEstimator):
         trial = object.__new__(type(self))
         trial.__dict__.update(self.__dict__)
         try:
-            found = trial._fit(*data)
+            outcome = trial._fit(*data)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._unchanged()) from None
-        if found.interrupted and not found.history:
+        if outcome.interrupted and not outcome.history:
             raise KeyboardInterrupt(self._unchanged())
         self.__dict__.update(trial.__dict__)
         if self.interrupted_:  # raised again, so that it also stops the caller
@@ -223,9 +223,9 @@ class StructuredEstimator(RecipeEstimator):
         if not hasattr(decoder, "each") or isinstance(decoder, type):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
-        found = self._predicted(self._listed(X), decoder, self._condition(where))
+        predictions = self._predicted(self._listed(X), decoder, self._condition(where))
         self._check_scale(decoder)
-        return found
+        return predictions
 
     def _check_scale(self, decoder: Decoder) -> None:
         """Warn about a decoder that takes scores for log-probabilities, if they are not."""

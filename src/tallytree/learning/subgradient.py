@@ -90,10 +90,10 @@ class SubgradientRun(Run):
         hinges = square = 0.0
         for chunk in batches(shuffled(self.solver.seed, number, len(self.oracle)), self.solver.batch):
             weights = self._last()
-            found = self.oracle.planes(chunk, weights)
-            hinges += hinge_sum(found, weights)
+            planes = self.oracle.planes(chunk, weights)
+            hinges += hinge_sum(planes, weights)
             square += half_square(weights) * len(chunk) / len(self.oracle)
-            for plane, *_ in found:
+            for plane, *_ in planes:
                 self._slopes[plane.indices] += plane.values
                 self._offsets += plane.offset
             self._visits += len(chunk)

@@ -183,10 +183,10 @@ class WindowFeatures:
 
     def __call__(self, sentence: Sequence[Row]) -> list[list[str]]:
         """Return the features of each position."""
-        found = _templated(sentence, self.templates)
+        features = _templated(sentence, self.templates)
         if not self.parts:
-            return found
-        return [names + word_parts(row[0]) for names, row in zip(found, sentence, strict=True)]
+            return features
+        return [names + word_parts(row[0]) for names, row in zip(features, sentence, strict=True)]
 
     def numbered(self, sentences: Sequence[Sequence[Row]]) -> NumberedNames | None:
         """Return the features of all positions of several sentences, with every string made once.

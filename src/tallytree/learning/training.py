@@ -169,8 +169,8 @@ def regularisation_path(
     """
     result: Trained | None = None
     for C in values:
-        asked = problem if result is None else result.oracle  # it caches the losses of the examples
-        result = train(asked, solver, C=C, start=result, **options)
+        examples = problem if result is None else result.oracle  # it caches the losses of the examples
+        result = train(examples, solver, C=C, start=result, **options)
         yield C, result
 
 

@@ -42,7 +42,8 @@ class TreeSVM(TreeEstimator, StructuredSVM):
     hashed : int, optional
         Hash attributes to this many columns instead of building a vocabulary.
     min_count : int
-        Ignore attributes that occur less often than this on true constituents or words.
+        Ignore attributes that occur less often than this on true constituents or words; cannot be combined
+        with ``hashed``.
 
     Attributes
     ----------

@@ -50,8 +50,8 @@ class TreeTask(Task):
 
 
 def _best(forest: Forest, loss: Loss, scaling: Scaling) -> Found:
-    found = loss_augmented(forest, loss, scaling)
-    return [(found.tree, found.loss)]
+    best = loss_augmented(forest, loss, scaling)
+    return [(best.tree, best.loss)]
 
 
 def _best_of_tallies(forest: Forest, loss: Loss, count: int, scaling: Scaling) -> Found:
@@ -61,8 +61,8 @@ def _best_of_tallies(forest: Forest, loss: Loss, count: int, scaling: Scaling) -
     def objective(score: Any, *tallies: Any) -> Any:
         return scaled(kind, counted.value(*tallies), score - right)
 
-    found = profile(forest, counted.statistics).top(count, objective)
-    return [(one.tree, float(loss(one.tree))) for one in found]
+    parses = profile(forest, counted.statistics).top(count, objective)
+    return [(one.tree, float(loss(one.tree))) for one in parses]
 
 
 def _far_apart(forest: Forest, loss: Loss, count: int, distance: int) -> Found:
@@ -142,9 +142,9 @@ class TreeProblem(TrainingProblem):
         sentence = self._sentences[example]
         (forest,) = self.scorer.forests([sentence], weights)
         counted = counted_loss(self.loss_of(example))
-        found = distribution(forest, counted.statistics)
-        value, gains = objective(found.log_partitions, np.asarray(counted.value(*found.tallies.T), float))
-        return value, self.scorer.expected(sentence, forest, found.step_counts(gains))
+        spread = distribution(forest, counted.statistics)
+        value, gains = objective(spread.log_partitions, np.asarray(counted.value(*spread.tallies.T), float))
+        return value, self.scorer.expected(sentence, forest, spread.step_counts(gains))
 
     def task(self, examples: Sequence[int], weights: Floats) -> TreeTask:
         """Return the inference task of several sentences."""

@@ -97,9 +97,9 @@ class ChunkFBeta(FBeta):
         """Return the numbers of true and of false positives of a labelling, by definition."""
         if not self._plain:
             return super().hits(y)
-        found = self._found(y)
-        right = len(self._known.intersection(found))
-        return right, len(found) - right
+        predicted = self._found(y)
+        right = len(self._known.intersection(predicted))
+        return right, len(predicted) - right
 
     @property
     def _plain(self) -> bool:

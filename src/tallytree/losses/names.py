@@ -88,9 +88,9 @@ def base_name(loss: str) -> str:
 
 def _split(loss: object) -> tuple[str, float | None]:
     """Return a name in ``LOSS_NAMES`` and the β that it has; raise an error for unknown ones."""
-    found = _F.fullmatch(loss) if isinstance(loss, str) else None
-    if found is not None:
-        return f"{found[1]}1", float(found[2])
+    match = _F.fullmatch(loss) if isinstance(loss, str) else None
+    if match is not None:
+        return f"{match[1]}1", float(match[2])
     if isinstance(loss, str) and loss in _MAKERS:
         return loss, None
     names = f"{', '.join(LOSS_NAMES[:-1])} and {LOSS_NAMES[-1]}"

@@ -63,9 +63,9 @@ class _PathSearch:
         if self.options.operation_limit is not None:
             self._work -= table.found.work
         best = best_of(table, query.objective(self.scaling, margin))
-        found = query.augmented(best, self.scaling, margin)
-        ahead = found.score - query.truth_score
-        return _Line(found.loss, float(scaled(self.scaling, found.loss, ahead, 0.0)), found)
+        solution = query.augmented(best, self.scaling, margin)
+        ahead = solution.score - query.truth_score
+        return _Line(solution.loss, float(scaled(self.scaling, solution.loss, ahead, 0.0)), solution)
 
     def lines(self, low: float, high: float) -> list[_Line]:
         """Return the lines of all pieces, and possibly some that touch them."""

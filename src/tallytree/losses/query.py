@@ -210,18 +210,18 @@ class GraphLossQuery(LossQuery[AugmentedSolution]):
             return None
         search = SentenceSearch(self.model, self.loss, self.truth, self.truth_score, scaling, margin)
         only = options.strategy == "bounds" or options.operation_limit is not None  # no machine is compiled
-        found = search.run(options, everything=only)
-        if not isinstance(found, Unfinished):
-            return found
+        answer = search.run(options, everything=only)
+        if not isinstance(answer, Unfinished):
+            return answer
         if only:
-            raise known_so_far(None, found)
+            raise known_so_far(None, answer)
         try:
             table = self.table(options._replace(strategy="full"), scaling, [margin])
         except BudgetError as error:
-            found = search.run(options, everything=True)
-            if isinstance(found, Unfinished):
-                raise known_so_far(error, found) from None
-            return found
+            answer = search.run(options, everything=True)
+            if isinstance(answer, Unfinished):
+                raise known_so_far(error, answer) from None
+            return answer
         return self.augmented(best_of(table, self.objective(scaling, margin)), scaling, margin)
 
     def augmented(self, answer: Solution, scaling: Scaling, margin: float) -> AugmentedSolution:

@@ -78,14 +78,14 @@ class SentenceSearch(NamedTuple):
         cells = most if everything else min(most, _TRIED)
         allowed = self.model.score(self.truth) > -np.inf
         starts = (self.truth,) if allowed else ()
-        asked = Searched(self.scaling, self.margin, self.truth_score, starts, cells, limit)
-        found = search(sentence_problem(tables, alphabets_of(self.model), measured), asked)
-        if found.finished and len(found.labelling):
-            return self._answer(measured, asked, found)
+        searched = Searched(self.scaling, self.margin, self.truth_score, starts, cells, limit)
+        result = search(sentence_problem(tables, alphabets_of(self.model), measured), searched)
+        if result.finished and len(result.labelling):
+            return self._answer(measured, searched, result)
         shift = self.truth_score if self.scaling == "margin" else 0.0
-        return Unfinished(found.value - shift, found.bound - shift)
+        return Unfinished(result.value - shift, result.bound - shift)
 
-    def _answer(self, measured: Measured, asked: Searched, found: Found) -> AugmentedSolution:
+    def _answer(self, measured: Measured, searched: Searched, found: Found) -> AugmentedSolution:
         """Certify the result by the definitions of score and loss."""
         labelling = found.labelling
         loss, score = self.loss(labelling), self.model.score(labelling)
@@ -97,7 +97,7 @@ class SentenceSearch(NamedTuple):
         certify_value(abs(value - (found.value - shift)) <= slack, found.value - shift, repr(value))
         counts = self.loss.counts(labelling)
         tally: Any = tally_type(unique_names(tuple(name for name, _ in counts)))(*(n for _, n in counts))
-        evidence = SentenceEvidence(self.model, measured, asked, found)
+        evidence = SentenceEvidence(self.model, measured, searched, found)
         proof = Proof(evidence, found.score, Claim(BEST, noun="value"))
         solution = Solution(value, score, tally, labelling, self.model, proof)
         return AugmentedSolution(solution, loss, self.truth_score)

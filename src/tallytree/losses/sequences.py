@@ -62,8 +62,8 @@ def clipped(counts: Mapping[Sentence, int]) -> list[Group]:
 
 def group_counts(groups: Sequence[Group], sentence: Sentence) -> list[tuple[str, int]]:
     """Return the counts of groups in a sentence, by name."""
-    found = {n: ngrams_of(sentence, n) for n in {len(gram) for group in groups for gram in group.worth}}
-    sums = [sum(one * found[len(gram)][gram] for gram, one in group.worth.items()) for group in groups]
+    counts = {n: ngrams_of(sentence, n) for n in {len(gram) for group in groups for gram in group.worth}}
+    sums = [sum(one * counts[len(gram)][gram] for gram, one in group.worth.items()) for group in groups]
     return [
         (group.name, total if group.cap is None else min(total, group.cap))
         for group, total in zip(groups, sums, strict=True)

@@ -81,8 +81,8 @@ def _block(
 
 def integer_tables(tables: ArrayLike, name: Name) -> NDArray[np.int64]:
     """Return checked integer tables, one for each index of the first axis."""
-    found: NDArray[np.int64] = _CONVERSIONS[np.int64](numeric(tables, "the array"), name)
-    return found
+    integers: NDArray[np.int64] = _CONVERSIONS[np.int64](numeric(tables, "the array"), name)
+    return integers
 
 
 def _grouped(pairs: Iterable[Pair], noun: str) -> Iterable[tuple[list[int], list[Any], list[Any]]]:

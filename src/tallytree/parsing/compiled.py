@@ -176,8 +176,8 @@ def compiled(grammar: Grammar, levels: int = 1) -> Compiled:
     made = grammar.made
     if levels not in made:
         made[levels] = Compiled(grammar, levels)
-    found: Compiled = made[levels]
-    return found
+    compiled_grammar: Compiled = made[levels]
+    return compiled_grammar
 
 
 def _names(grammar: Grammar) -> tuple[str, ...]:

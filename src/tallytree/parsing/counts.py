@@ -233,8 +233,8 @@ class _Wrong(_Comparison):
 
     def total(self, tree: Tree) -> int:
         right = labels_by_span(self.truth)
-        found = sum(labels != right.get(span, []) for span, labels in labels_by_span(tree).items())
-        return found + sum(a != b for a, b in zip(tree.tags, self.truth.tags, strict=True))
+        wrong = sum(labels != right.get(span, []) for span, labels in labels_by_span(tree).items())
+        return wrong + sum(a != b for a, b in zip(tree.tags, self.truth.tags, strict=True))
 
     def weights(self, chart: Chart) -> NDArray[np.int64]:
         compiled, words = chart.compiled, len(self.truth)

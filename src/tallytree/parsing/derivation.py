@@ -24,11 +24,11 @@ def crossing(
     brackets: Iterable[tuple[int, int]], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which spans overlap with one of these, neither containing the other."""
-    found = np.zeros(len(starts), dtype=np.bool_)
+    crosses = np.zeros(len(starts), dtype=np.bool_)
     for start, end in brackets:
-        found |= (start < starts) & (starts < end) & (end < ends)
-        found |= (starts < start) & (start < ends) & (ends < end)
-    return found
+        crosses |= (start < starts) & (starts < end) & (end < ends)
+        crosses |= (starts < start) & (start < ends) & (ends < end)
+    return crosses
 
 
 def labels_by_span(tree: Tree) -> dict[tuple[int, int], list[str]]:

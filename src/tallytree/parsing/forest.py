@@ -227,8 +227,8 @@ class Forest:
         plain = self.scores.allowing()
         gains = bracket_gains(self.compiled, self._expected(), penalty)
         chains = np.ascontiguousarray(plain.chains + gains)
-        found = self._best(Scores(plain.words, plain.rules, chains), "sum of expected constituents")
-        return replace(found, score=self.score(found.tree))
+        parse = self._best(Scores(plain.words, plain.rules, chains), "sum of expected constituents")
+        return replace(parse, score=self.score(parse.tree))
 
     def score(self, tree: Tree) -> float:
         """Return the score of a tree: that of its best derivation, ``-inf`` if it has none."""

@@ -134,7 +134,7 @@ def _counted(words: At) -> Lexicon:
         return CountedWords(
             pairs,
             smoothing=parts["smoothing"].number(),
-            rare=parts["rare"].whole("how often rare words come", 0, _MOST),
+            rare=parts["rare"].whole("how often rare words occur", 0, _MOST),
         )
 
 

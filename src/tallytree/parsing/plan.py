@@ -87,12 +87,12 @@ class TreePlan:
 
     @property
     def statistics(self) -> tuple[TreeStatistic, ...]:
-        """What is counted."""
+        """The statistics that are counted."""
         return self.shape.statistics
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the statistics are called."""
+        """The names of the statistics."""
         return tuple(s.name for s in self.statistics)
 
     @property

@@ -59,20 +59,20 @@ def diverse_k_best(
     ['(N (N a) (N (N a) (N a)))', '(N (N (N a) (N a)) (N a))']
     """
     many, least = whole_number(k, "k", least=0), whole_number(distance, "the distance", least=1)
-    found: Answers[Parse] = Answers()
+    parses: Answers[Parse] = Answers()
     try:
         trees = ranked(forest, where=where, memory_limit=memory_limit)
     except InfeasibleError:
-        return found
+        return parses
     seen = 0
     for seen, parse in enumerate(trees, 1):
-        if len(found) == many:
-            return found
-        if all(_distance(parse.tree, other.tree) >= least for other in found):
-            found.append(_apart(forest, parse, where, len(found), least))
+        if len(parses) == many:
+            return parses
+        if all(_distance(parse.tree, other.tree) >= least for other in parses):
+            parses.append(_apart(forest, parse, where, len(parses), least))
         if seen == _LOOKED_THROUGH:
-            return _by_statistics(forest, found, many, least, where, memory_limit)
-    return found
+            return _by_statistics(forest, parses, many, least, where, memory_limit)
+    return parses
 
 
 def _by_statistics(

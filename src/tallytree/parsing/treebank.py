@@ -41,9 +41,9 @@ def read_treebank(path: Readable, *, traces: bool = False, functions: bool = Fal
     ModelError
         A bracket is malformed; the message gives the line and the column.
     """
-    found = source(path, _EXPANSION)
-    text = decoded(found)
-    trees = (_prepared(tree, traces, functions) for tree in _read(text, found.name))
+    origin = source(path, _EXPANSION)
+    text = decoded(origin)
+    trees = (_prepared(tree, traces, functions) for tree in _read(text, origin.name))
     return [tree for tree in trees if tree is not None]
 
 
@@ -88,8 +88,8 @@ def without_functions(tree: Tree) -> Tree:
     >>> without_functions(Tree("NP-SBJ-1", [Tree("NN", "fish"), Tree("-LRB-", "(")])).label
     'NP'
     """
-    found = _CATEGORY.match(tree.label)
-    label = found.group() if found else tree.label
+    match = _CATEGORY.match(tree.label)
+    label = match.group() if match else tree.label
     return Tree(label, tree.word if tree.word is not None else map(without_functions, tree.children))
 
 

@@ -89,8 +89,10 @@ class _Carrier(Generic[S]):
     def _narrow(self, constraint: Constraint) -> bool:
         """Add the ranges that a constraint implies to the window; return whether they are equivalent."""
         if isinstance(constraint, And):
-            said = [self._narrow(part) for part in constraint.parts]  # every part, regardless of the others
-            return all(said)
+            equivalent = [
+                self._narrow(part) for part in constraint.parts
+            ]  # every part, regardless of the others
+            return all(equivalent)
         if (
             not isinstance(constraint, Comparison)
             or len(constraint.terms) != 1

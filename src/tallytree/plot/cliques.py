@@ -78,7 +78,7 @@ def clique_tree_picture(
     canvas = axes(ax, *picture.size, shared=False)
     _draw(canvas, drawn, picture, [prod(table) for table in tables], names)
     dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
-    _tell(canvas, picture, dearest, tables[dearest])
+    _annotate(canvas, picture, dearest, tables[dearest])
     entries = readable_count(float(prod(tables[dearest])))
     canvas.set_title(
         f"{counted(len(drawn.cliques), 'clique')}, width τ = {drawn.width}; "
@@ -219,7 +219,7 @@ def _margins(ax: Any, picture: _Picture) -> list[float]:
     ]
 
 
-def _tell(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
+def _annotate(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
     """Annotate the most expensive clique with its cost, where that hides the fewest other cliques."""
     states, tallies = (readable_count(float(number)) for number in table)
     text = f"{states} states x {tallies} tallies"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.answers.distribution import Distribution
-from tallytree.answers.objective import Objective, as_objective, evaluate_objective
+from tallytree.answers.objective import Objective, as_objective, values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
@@ -68,9 +68,10 @@ def profile_curve(
             f"only profiles of one or two statistics can be plotted, but this one has {len(profile.names)}; "
             "make a profile of those to plot"
         )
-    values = _values(profile, objective)
-    allowed = _allowed(profile, where) & (values > -np.inf)
-    values = np.where(values > -np.inf, values, profile.scores)  # ruled-out tallies have a score, too
+    satisfied = _allowed(profile, where)
+    values = _values(profile, objective, satisfied)
+    allowed = satisfied & (values > -np.inf)
+    values = np.where(np.isfinite(values), values, profile.scores)  # excluded tallies have a score, too
     canvas = axes(ax, shared=len(profile.names) == 1)
     columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
     draw = _curve if len(profile.names) == 1 else _map
@@ -99,11 +100,13 @@ def _title(profile: Profile, where: Where, any_allowed: bool) -> str:
     return f"{shown}: no tally satisfies it" if shown else "the objective is -inf for every tally"
 
 
-def _values(profile: Profile, objective: Objective | str | None) -> NDArray[np.float64]:
+def _values(
+    profile: Profile, objective: Objective | str | None, allowed: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     function = as_objective(objective, profile.statistics)
     if function is None:
         return profile.scores
-    return evaluate_objective(function, profile.scores, profile.tallies, profile.names)
+    return values_to_show(function, profile.scores, profile.tallies, profile.names, allowed)
 
 
 def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:

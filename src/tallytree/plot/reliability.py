@@ -44,20 +44,20 @@ def reliability_curve(
     'off by 0.200 on average (4 predictions)'
     """
     try:
-        said = np.asarray(probabilities, dtype=np.float64).ravel()
-        was = np.asarray(right, dtype=np.bool_).ravel()
+        predicted = np.asarray(probabilities, dtype=np.float64).ravel()
+        correct = np.asarray(right, dtype=np.bool_).ravel()
     except ValueError as error:  # lists of arrays of different lengths
         raise ModelError(f"expected arrays; concatenate those of several sentences ({error})") from None
-    if said.shape != was.shape or not len(said):
-        raise ModelError(f"each probability needs an outcome; got {len(said)} and {len(was)}")
-    if not ((said >= 0.0) & (said <= 1.0)).all():
+    if predicted.shape != correct.shape or not len(predicted):
+        raise ModelError(f"each probability needs an outcome; got {len(predicted)} and {len(correct)}")
+    if not ((predicted >= 0.0) & (predicted <= 1.0)).all():
         raise ModelError("probabilities must be numbers from 0 to 1")
     if bins < 1:
         raise ModelError(f"bins must be a positive integer, got {bins!r}")
-    group = np.minimum((said * bins).astype(np.int64), bins - 1)
+    group = np.minimum((predicted * bins).astype(np.int64), bins - 1)
     counts = np.bincount(group, minlength=bins)
     some = counts > 0
-    mean, share = (np.bincount(group, part, bins)[some] / counts[some] for part in (said, was))
+    mean, share = (np.bincount(group, part, bins)[some] / counts[some] for part in (predicted, correct))
     low, high = wilson_interval(share, counts[some])
     drawn: Axes = axes(ax, 4.6, 4.2)
     drawn.plot([0.0, 1.0], [0.0, 1.0], color=PALE, linewidth=1.0, zorder=1)
@@ -74,8 +74,8 @@ def reliability_curve(
     drawn.set(
         xlim=(-0.02, 1.1), ylim=(-0.07, 1.04), xlabel="predicted probability", ylabel="fraction correct"
     )
-    off = float(np.abs(mean - share) @ counts[some]) / len(said)
-    drawn.set_title(f"off by {off:.3f} on average ({len(said):,} predictions)", fontsize=10)
+    off = float(np.abs(mean - share) @ counts[some]) / len(predicted)
+    drawn.set_title(f"off by {off:.3f} on average ({len(predicted):,} predictions)", fontsize=10)
     return drawn
 
 

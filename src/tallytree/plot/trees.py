@@ -169,16 +169,16 @@ _TAG = "#7b8794"
 
 
 def _union(trees: Sequence[Tree]) -> Counter[Constituent]:
-    found: Counter[Constituent] = Counter()
+    seen: Counter[Constituent] = Counter()
     for tree in trees:
-        found |= tree.constituents()
-    return found
+        seen |= tree.constituents()
+    return seen
 
 
 def _titles(trees: Sequence[Tree]) -> list[str]:
     gold = trees[0].constituents()
-    found = [(tree.constituents(), (tree.constituents() & gold).total()) for tree in trees[1:]]
-    return [f"{gold.total()} constituents", *(f"{right} of {own.total()} right" for own, right in found)]
+    correct = [(tree.constituents(), (tree.constituents() & gold).total()) for tree in trees[1:]]
+    return [f"{gold.total()} constituents", *(f"{right} of {own.total()} right" for own, right in correct)]
 
 
 # --- drawing ------------------------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ class Relaxation:
         prices = ", ".join(f"{price:.6g}" for price in self.multipliers)
         problems = counted(self.iterations, "MAP problem")
         bound = (
-            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}, as the prices "
-            f"({prices}) of {problems} and the labellings that they leave prove"
+            f"no labelling that satisfies the constraint scores above {self.upper_bound:.10g}: proven by the "
+            f"prices ({prices}), from {problems}, and the labellings that these do not rule out"
         )
         if self.solution is None:
             return f"bounded: {bound}\n  no labelling that satisfies it was found"

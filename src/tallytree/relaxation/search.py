@@ -93,8 +93,8 @@ class Search:
         found = self.known()
         if found.solution is None or not found.optimal:
             return found
-        bound = f"{found.upper_bound:.10g}, which prices and the tallies that they leave prove"
-        claim = f"no labelling that satisfies the constraint scores above {bound}"
+        reason = "proven by prices and the tallies that these do not rule out"
+        claim = f"no labelling that satisfies the constraint scores above {found.upper_bound:.10g}: {reason}"
         return replace(found, solution=found.solution.claiming(claim, optimal=True))
 
     def finished(self) -> bool:
@@ -158,7 +158,7 @@ class Search:
     def _no_labelling(self, found: Found) -> str:
         least = min((most for _, most in found.passes), default=inf)
         if found.bound == -inf or least == -inf:
-            return "no labelling satisfies the constraint: all tallies that prices leave have been examined"
+            return "no labelling satisfies the constraint: all tallies not ruled out by prices were examined"
         return (
             f"no labelling satisfies the constraint: its score would be at most {self.bound:.6g}, but every "
             "labelling scores more"

@@ -144,14 +144,14 @@ def sentence_problem(
     )
 
 
-def search(problem: native.SequenceProblem, asked: Searched) -> Found:
+def search(problem: native.SequenceProblem, searched: Searched) -> Found:
     """Search for the best sentence."""
     return problem.search(
-        SCALINGS[asked.scaling],
-        asked.margin,
-        asked.truth,
-        list(asked.starts),
-        asked.most_cells,
-        asked.memory_limit,
+        SCALINGS[searched.scaling],
+        searched.margin,
+        searched.truth,
+        list(searched.starts),
+        searched.most_cells,
+        searched.memory_limit,
         FEW_CELLS,
     )

@@ -200,7 +200,7 @@ class Search:
         offered = (self.best.score - self.worst) / _TALLIES
         return BudgetError(
             f"no labelling with a score from {self.window.low:.10g} to {self.window.high:.10g} was found, "
-            f"and none is ruled out: {reason}. Examine more labellings in order (labellings=, "
+            f"but one may exist: {reason}. Examine more labellings in order (labellings=, "
             f"{self.labellings} now), or give a resolution, such as resolution={offered:.0e}"
         )
 

@@ -61,10 +61,10 @@ def ends_of_blocks(blocks: tuple[Block, ...]) -> tuple[int, int]:
 
 def _along(which: np.ufunc, tables: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the minimum or maximum of each row; short rows column by column, which is ten times as fast."""
-    found: NDArray[np.int64] = (
+    ends: NDArray[np.int64] = (
         which.reduce(tables, axis=1) if tables.shape[1] > 32 else reduce(which, tables.T)
     )
-    return found
+    return ends
 
 
 def joined(blocks: Iterable[Block]) -> list[Block]:

@@ -193,8 +193,8 @@ def checked_formula(
     known = {*names, "score"} if what == "objective" else set(names)
     for name in formula.names:
         if name not in known:
-            told = _unknown(name, what, known) + minus_hint(formula.text, known)
-            raise ModelError(told.replace("?. ", "? "))
+            message = _unknown(name, what, known) + minus_hint(formula.text, known)
+            raise ModelError(message.replace("?. ", "? "))
     return formula
 
 

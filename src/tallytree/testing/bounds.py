@@ -197,7 +197,7 @@ class _Checker(ABC):
         """Labellings within the budget: a full table over the states, or items, that they can have."""
         table = self._left(part.prices, part.most - max(part.budget, 0.0) - 2 * self.allowance)
         inside = ((table.tallies >= part.low) & (table.tallies <= part.high)).all(axis=1)
-        self._check_values(table.tallies[inside], table.scores[inside], "was not looked at")
+        self._check_values(table.tallies[inside], table.scores[inside], "was not examined")
 
     def _most(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return an upper bound on the score of labellings with each tally, from all passes."""

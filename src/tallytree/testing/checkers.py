@@ -115,7 +115,7 @@ def check_profile(profile: ProfileLike, model: Model, statistics: Sequence[Stati
     )
     for tally, score in zip(tallies.tolist(), scores.tolist(), strict=True):
         solution = profile.at(*tally)
-        _require(list(solution.tally) == tally, f"asked for the tally {tally}, got {solution.tally}")
+        _require(list(solution.tally) == tally, f"at({tally}) has the tally {solution.tally}")
         close = abs(solution.score - score) <= tolerance
         _require(close, f"the best score of tally {tally} is {score}, not {solution.score}")
         check_solution(solution, model, statistics)

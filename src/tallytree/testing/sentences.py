@@ -213,19 +213,19 @@ class _Chain:
 
     def need(self, value: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the smallest score that gives more than a value."""
-        asked = self.evidence
-        if asked.scaling == "margin":
-            return np.asarray(value - asked.margin * losses)
+        evidence = self.evidence
+        if evidence.scaling == "margin":
+            return np.asarray(value - evidence.margin * losses)
         some = losses > 1e-12
-        least = max(value, 0.0) / np.where(some, losses, 1.0) - asked.margin + asked.truth_score
+        least = max(value, 0.0) / np.where(some, losses, 1.0) - evidence.margin + evidence.truth_score
         return np.where(some, least, np.inf)
 
     def value(self, score: float, losses: NDArray[np.float64]) -> Any:
         """Compute the maximised value."""
-        asked = self.evidence
-        if asked.scaling == "margin":
-            return score + asked.margin * losses
-        return losses * (asked.margin + score - asked.truth_score)
+        evidence = self.evidence
+        if evidence.scaling == "margin":
+            return score + evidence.margin * losses
+        return losses * (evidence.margin + score - evidence.truth_score)
 
 
 def _tallies(measured: Measured) -> int:

@@ -43,9 +43,9 @@ def backend_of(device: torch.device, function: str) -> Backend:
     module = _module(device)
     if module is not None and hasattr(module, function):
         return Backend(module, device, looks=module is not cpu)
-    said = _IN_WORDS.get(function, function)
+    result = _IN_WORDS.get(function, function)
     warnings.warn(
-        f"{said} is computed on the CPU: tensors on {device} are moved there, and results back",
+        f"{result} is computed on the CPU: tensors on {device} are moved there, and results back",
         PerformanceWarning,
         stacklevel=2,
     )

@@ -35,8 +35,8 @@ def check_devices(**tensors: Tensor | None) -> None:
     """Raise an error for tensors on different devices."""
     devices = {name: tensor.device for name, tensor in tensors.items() if tensor is not None}
     if len(set(devices.values())) > 1:
-        said = ", ".join(f"{name} on {device}" for name, device in devices.items())
-        raise ModelError(f"all tensors must be on the same device, got {said}; move them with .to(device)")
+        places = ", ".join(f"{name} on {device}" for name, device in devices.items())
+        raise ModelError(f"all tensors must be on the same device, got {places}; move them with .to(device)")
 
 
 def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:

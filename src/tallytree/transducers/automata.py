@@ -224,14 +224,14 @@ def _distances(moves: NDArray[Any], accepting: NDArray[np.bool_]) -> NDArray[np.
     order = np.argsort(targets, kind="stable")
     sources = order // max(moves.shape[1], 1)  # of the moves into each state, concatenated
     ends = np.searchsorted(targets, np.arange(len(moves) + 1), sorter=order).tolist()
-    found = np.where(accepting, 0, -1)
+    distances = np.where(accepting, 0, -1)
     last, distance = np.flatnonzero(accepting), 0
     while len(last):
         distance += 1
         before = np.concatenate([sources[ends[state] : ends[state + 1]] for state in last.tolist()])
-        last = np.unique(before[found[before] < 0])
-        found[last] = distance
-    return found
+        last = np.unique(before[distances[before] < 0])
+        distances[last] = distance
+    return distances
 
 
 def _smallest(labels: tuple[str, ...], moves: NDArray[Any], accepting: NDArray[np.bool_]) -> Automaton:

@@ -61,8 +61,8 @@ class Ngrams(Machine):
         assert isinstance(state, tuple)
         read = (*state, label)
         after = next(read[n:] for n in range(len(read) + 1) if read[n:] in self._prefixes)
-        found = [self._worth[after[n:]] for n in range(len(after)) if after[n:] in self._worth]
-        return after, tuple(map(sum, zip(*found, strict=True))) if found else (0,) * len(self.outputs)
+        values = [self._worth[after[n:]] for n in range(len(after)) if after[n:] in self._worth]
+        return after, tuple(map(sum, zip(*values, strict=True))) if values else (0,) * len(self.outputs)
 
     def stop(self, state: State) -> tuple[int, ...] | None:
         """Accept."""

@@ -85,7 +85,7 @@ def compiled(pattern: str) -> Automaton:
     ((), None)
     >>> compiled("(O | B")
     Traceback (most recent call last):
-    tallytree.errors.ModelError: the pattern '(O | B' is not understood at its end: expected ')'. ...
+    tallytree.errors.ModelError: the pattern '(O | B' is invalid at its end: expected ')'. ...
     """
     if not isinstance(pattern, str):
         raise ModelError(f"a pattern must be a string such as '(O | B-NP I-NP*)*', got {pattern!r}")
@@ -173,16 +173,16 @@ class _Parser:
         return Labels(frozenset(names), negated)
 
     def took(self, sign: str) -> bool:
-        found = self.token.kind == "sign" and self.token.text == sign
-        self.at += found
-        return found
+        present = self.token.kind == "sign" and self.token.text == sign
+        self.at += present
+        return present
 
     def expect(self, sign: str) -> None:
         if not self.took(sign):
             self.refuse(f"expected {sign!r}")
 
     def refuse(self, reason: str) -> NoReturn:
-        raise _misunderstood(self.pattern, self.token.place, reason)
+        raise _invalid(self.pattern, self.token.place, reason)
 
 
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -193,7 +193,7 @@ def _tokens(pattern: str) -> list[_Token]:
     while at < end:
         match = _TOKENS.match(pattern, at)
         if match is None:
-            raise _misunderstood(pattern, at + len(pattern[at:]) - len(pattern[at:].lstrip()), "")
+            raise _invalid(pattern, at + len(pattern[at:]) - len(pattern[at:].lstrip()), "")
         tokens.append(_token(pattern, match))
         at = match.end()
     return [*tokens, _Token("end", "", end)]
@@ -212,11 +212,11 @@ def _token(pattern: str, match: re.Match[str]) -> _Token:
 def _counted(pattern: str, match: re.Match[str], place: int) -> _Token:
     least, most = match["least"], match["most"]
     if not least and not most:
-        raise _misunderstood(pattern, place, "expected a number, as in {2}, {2,}, {,3} or {2,3}")
+        raise _invalid(pattern, place, "expected a number, as in {2}, {2,}, {,3} or {2,3}")
     fewest = _number(least)
     largest = _number(most) if most else None if match["comma"] else fewest
     if largest is not None and largest < fewest:
-        raise _misunderstood(pattern, place, f"{fewest} is more than {largest}")
+        raise _invalid(pattern, place, f"{fewest} is more than {largest}")
     return _Token("count", match["count"], place, fewest, largest)
 
 
@@ -226,10 +226,10 @@ def _number(digits: str) -> int:
     return int(known or 0) if len(known) < _LONGEST_COUNT else 10**_LONGEST_COUNT
 
 
-def _misunderstood(pattern: str, place: int, reason: str) -> ModelError:
+def _invalid(pattern: str, place: int, reason: str) -> ModelError:
     where = f"before {_shown(pattern[place:])!r}" if place < len(pattern.rstrip()) else "at its end"
     return ModelError(
-        f"the pattern {_shown(pattern)!r} is not understood {where}{': ' if reason else ''}{reason}. "
+        f"the pattern {_shown(pattern)!r} is invalid {where}{': ' if reason else ''}{reason}. "
         "Put labels with special characters in quotes; the special characters are | * + ? ( ) { } [ ^ ] and ."
     )
 

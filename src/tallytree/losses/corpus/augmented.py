@@ -125,11 +125,11 @@ def loss_augmented_corpus(
     corpus = Corpus(parts, budget)
     if progress is not None:
         progress(f"{len(parts):,} models, bounding all of them together")
-    found = corpus.search(scaling, at, budget)
+    searched = corpus.search(scaling, at, budget)
     whole = _Whole(corpus.whole, loss, [part.loss for part in parts])
     question = SearchQuestion(scaling, at, corpus.truth_score, whole.loss, whole.largest_loss)
-    if found is not None:
-        return whole.answer(question, found)
+    if searched is not None:
+        return whole.answer(question, searched)
     return whole.answer(question, _joined(parts, whole, question, budget, progress))
 
 

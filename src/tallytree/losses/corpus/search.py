@@ -254,16 +254,16 @@ class _Search:
 
     def _tighten(self, box: _Box, gap: float) -> Support:
         """Find the multipliers that minimise the bound on the scores of a box, up to a part of the gap."""
-        found: list[tuple[float, Support]] = []
+        supports: list[tuple[float, Support]] = []
 
         def bound(multipliers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             support = self._evaluate(multipliers)
             corner = np.where(multipliers >= 0, box.low, box.high)
-            found.append((support.total - float(multipliers @ corner), support))
-            return found[-1][0], (support.tally - corner).astype(np.float64)
+            supports.append((support.total - float(multipliers @ corner), support))
+            return supports[-1][0], (support.tally - corner).astype(np.float64)
 
         minimise(bound, np.zeros(len(box.low)), self._radius, max(self.pool.rounding, 0.02 * gap))
-        _, best = min(found, key=lambda pair: pair[0])
+        _, best = min(supports, key=lambda pair: pair[0])
         self.bounds.add(best)
         return best
 

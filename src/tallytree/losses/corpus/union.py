@@ -161,8 +161,8 @@ def _solution(
     tally = tally_type(loss.counted)(*(tp if name == "tp" else fp for name in loss.counted))
     value = float(loss.of_counts(np.array(tp), np.array(fp), loss.size))
     proof = Proof(evidence, score, _CLAIM)
-    found = Solution(value + score - part.truth_score, score, tally, labels, part.model, proof)
-    return AugmentedSolution(found, value, part.truth_score), (tp, fp)
+    solution = Solution(value + score - part.truth_score, score, tally, labels, part.model, proof)
+    return AugmentedSolution(solution, value, part.truth_score), (tp, fp)
 
 
 def _bytes_beside(part: GraphLossQuery) -> int:

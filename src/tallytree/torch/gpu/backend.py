@@ -269,9 +269,9 @@ def hinge(
         return found
     (truth, run), slot, slack = known, counts.seen.next_slot(), scaling == "slack"
     slopes, offsets = (truth.losses, None) if slack else (None, truth.losses)
-    asked = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
+    wanted = searching.Values(slopes, offsets, truth.which, truth.right, float(slack))
     total, bounds = all_of_them.total, run.worth_bounding
-    searching.best(run, asked, total=total, known=slot.quiet, bounds=bounds, into=best)
+    searching.best(run, wanted, total=total, known=slot.quiet, bounds=bounds, into=best)
     slot.free()
 
     def again(gains: Tensor | None = None) -> plain.Summed:

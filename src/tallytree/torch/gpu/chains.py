@@ -144,10 +144,10 @@ class Chains:
         return self.memory(3, True, True) <= compiling.block_memory(self.device)
 
     def launch(
-        self, source: str, name: str, asked: Any, *, blocks: int, memory: int = 0, **settings: object
+        self, source: str, name: str, inputs: Any, *, blocks: int, memory: int = 0, **settings: object
     ) -> None:
         """Launch a kernel with one warp per sentence."""
-        self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, asked)
+        self.kernel(source, name, **settings)(blocks, _WARPS * 32, memory, inputs)
 
     def blocks(self, most: int = _BUSY) -> int:
         """Return the number of blocks of a launch with one warp per sentence."""
@@ -239,7 +239,7 @@ def likelihood(
     if slopes:
         sums = chains.empty_slopes(tables=chains._heavy_blocks * _WARPS if apart else 0, kept=True)
         nodes, edges, kept = sums.nodes.data_ptr(), sums.edges.data_ptr(), sums.kept
-    asked = Likelihood(
+    inputs = Likelihood(
         chains.padded,
         chains.ends,
         *(address(labels), address(upstream), values.data_ptr(), nodes, kept, edges),
@@ -248,7 +248,7 @@ def likelihood(
         int(apart),
     )
     blocks, memory = chains.blocks(_HEAVY) if sums is None else sums.blocks, chains.memory(3, True, slopes)
-    chains.launch("plain.cu", "likelihood", asked, blocks=blocks, memory=memory)
+    chains.launch("plain.cu", "likelihood", inputs, blocks=blocks, memory=memory)
     return values, sums if sums is None or not apart else sums._replace(tables=chains.shape[0])
 
 
@@ -266,14 +266,14 @@ def gathered(
     start = end = None
     if sums.tables and chains.start is not None and chains.end is not None:
         start, end = torch.empty_like(chains.start), torch.empty_like(chains.end)
-    asked = Gathering(
+    inputs = Gathering(
         chains.padded,
         *(address(gain), rate, sums.nodes.data_ptr(), sums.edges.data_ptr()),
         *(nodes.data_ptr(), weights.data_ptr(), address(start), address(end)),
         *(int(gain is None or is_uniform(gain)), sums.tables, chains.words),
     )
     blocks = min(-(-nodes.numel() // 256), 8 * compiling.processors(chains.device))
-    chains.kernel("plain.cu", "gather")(blocks, 256, 0, asked)
+    chains.kernel("plain.cu", "gather")(blocks, 256, 0, inputs)
     return (nodes, weights) if start is None or end is None else (nodes, weights, start, end)
 
 
@@ -322,8 +322,8 @@ def _launch_labelled(
 ) -> None:
     places = given.labels, given.others.data_ptr(), given.shares, address(gains)
     results = sums.nodes.data_ptr(), sums.edges.data_ptr(), chains.words
-    asked, memory = Labelled(chains.padded, *places, *results, *direct), chains.memory(0, False, True)
-    chains.launch("labellings.cu", "labelled", asked, blocks=sums.blocks, memory=memory)
+    inputs, memory = Labelled(chains.padded, *places, *results, *direct), chains.memory(0, False, True)
+    chains.launch("labellings.cu", "labelled", inputs, blocks=sums.blocks, memory=memory)
 
 
 def viterbi(chains: Chains, found: Findings) -> tuple[Tensor, Tensor]:
@@ -332,9 +332,9 @@ def viterbi(chains: Chains, found: Findings) -> tuple[Tensor, Tensor]:
     scores, blocks = chains.empty(sentences), chains.blocks()
     choices = chains.empty(blocks * chains._kept, dtype=torch.int32)
     labels = chains.empty(sentences, positions, dtype=torch.int64)
-    asked = Decoding(chains.padded, *map(address, (scores, choices, labels)), found)
+    inputs = Decoding(chains.padded, *map(address, (scores, choices, labels)), found)
     memory = chains.memory(3, False, False)
-    chains.launch("decoding.cu", "viterbi", asked, blocks=blocks, memory=memory)
+    chains.launch("decoding.cu", "viterbi", inputs, blocks=blocks, memory=memory)
     return scores, labels
 
 
@@ -343,6 +343,6 @@ def draw(chains: Chains, uniforms: Tensor, found: Findings) -> Tensor:
     blocks = chains.blocks(_HEAVY)
     kept = chains.empty(blocks * chains._kept)
     labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    asked = Drawing(chains.padded, *map(address, (uniforms, kept, labels)), found, len(uniforms))
-    chains.launch("draws.cu", "draw", asked, blocks=blocks, memory=chains.memory(3, True, False))
+    inputs = Drawing(chains.padded, *map(address, (uniforms, kept, labels)), found, len(uniforms))
+    chains.launch("draws.cu", "draw", inputs, blocks=blocks, memory=chains.memory(3, True, False))
     return labels

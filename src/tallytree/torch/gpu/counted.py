@@ -286,16 +286,16 @@ class Run:
         each = self.tallies.columns * states**2
         return each >= _LARGE and each * sentences >= _MANY
 
-    def launch_bounds(self, asked: Any, listed: int) -> None:
+    def launch_bounds(self, inputs: Any, listed: int) -> None:
         """Launch the search by bounds, with one warp per sentence."""
         run = self.chains.kernel("bounds.cu", "bounds", REAL=NAMES[self.real], CHUNKS=0)
-        run(self.chains.blocks(), 32 * _WARPS, self.layout.bounds_memory(listed), self._batch, asked)
+        run(self.chains.blocks(), 32 * _WARPS, self.layout.bounds_memory(listed), self._batch, inputs)
 
-    def launch(self, source: str, name: str, asked: Any, *, blocks: int, extra: int = 0) -> None:
-        """Launch a kernel with the batch and what is asked about it."""
+    def launch(self, source: str, name: str, inputs: Any, *, blocks: int, extra: int = 0) -> None:
+        """Launch a kernel with the batch and its other input."""
         chunks, tiles = self.tallies.extra_rows, self.layout.tiles
         run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=chunks, TILES=tiles)
-        run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, asked)
+        run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, inputs)
 
     @cached_property
     def _batch(self) -> _Batch:

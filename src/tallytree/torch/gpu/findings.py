@@ -95,11 +95,11 @@ class Slot:
         _FREE[self.device, self._stream].append(self)
 
     def leave(self) -> None:
-        """Do not wait for findings that will be told: the slot is free when they are."""
+        """Do not wait for findings that will be reported; the slot is free once they are."""
         _LEFT[self.device, self._stream].append(self)
 
     def is_told(self) -> bool:
-        """Return whether findings have been told; then they are forgotten."""
+        """Return whether findings have been reported; if so, discard them."""
         told = bool(self._told[_TOLD])
         self._told[_TOLD] = 0
         return told
@@ -121,7 +121,7 @@ def slot(device: torch.device) -> Slot:
 
 
 def _left(device: torch.device, stream: int) -> Slot | None:
-    """Return a slot that was left, and whose findings have been told since."""
+    """Return a slot that was left, and whose findings have been reported since."""
     left = _LEFT[device, stream]
     try:
         first = left.popleft()

@@ -138,7 +138,7 @@ class Quotient:
 def quotient_of(
     loss: Loss, names: Names, states: int, positions: int, device: torch.device
 ) -> Quotient | None:
-    """Return a loss as a quotient; None if it is none."""
+    """Return a loss as a quotient; None if it is not one."""
     try:
         return _known_quotient(loss, names, states, positions + 1, device)
     except TypeError:  # a user-defined loss with a parameter that is not hashable
@@ -321,10 +321,10 @@ def risk(
         *(*quotient.places[:2], places[0], *places[1], quotient.missed, *places[2:], truth.rows.shape[1])
     )
     memory = scratch.data_ptr()
-    asked = _Risk(
+    inputs = _Risk(
         *(chains.padded, counts, tags.data_ptr(), address(upstream), memory, shape.room),
         *(values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room, found, total),
     )
     run = chains.kernel("risks.cu", "risk", CHUNKS=shape.extra)
-    run(blocks, 32 * shape.warps, shape.memory, asked)
+    run(blocks, 32 * shape.warps, shape.memory, inputs)
     return values, sums

@@ -68,8 +68,8 @@ class Replayed(Slot):
     def complain(self, flags: int) -> None:
         """Raise an error for what was found."""
         self._explain()
-        said = ", ".join(words for bit, words in _IN_WORDS.items() if flags & bit)
-        raise ModelError(f"a CUDA graph was replayed with invalid input: {said}; {_MEANING}")
+        reasons = ", ".join(words for bit, words in _IN_WORDS.items() if flags & bit)
+        raise ModelError(f"a CUDA graph was replayed with invalid input: {reasons}; {_MEANING}")
 
     def _explain(self) -> None:
         """Raise the full error if the tensors that are wrong still have the values that were."""

@@ -120,7 +120,7 @@ class Best:
 
 def best(
     run: Run,
-    asked: Values,
+    inputs: Values,
     *,
     want_profiles: bool = False,
     total: Total = NO_TOTAL,
@@ -140,8 +140,8 @@ def best(
         found.profiles = run.chains.empty(run.chains.shape[0], run.tallies.count, dtype=run.real)
     scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
     search = _Search(
-        *map(address, (asked.slopes, asked.offsets, asked.which, asked.right)),
-        *(asked.plus, scratch.data_ptr(), found.answers, known, total, run.layout.listed if bounds else 0),
+        *map(address, (inputs.slopes, inputs.offsets, inputs.which, inputs.right)),
+        *(inputs.plus, scratch.data_ptr(), found.answers, known, total, run.layout.listed if bounds else 0),
     )
     if search.listed:
         run.launch_bounds(search, search.listed)
@@ -153,8 +153,8 @@ def log_tallies(run: Run) -> Tensor:
     """Return log Z of every tally, (B, count), float64."""
     answers, blocks = run.chains.empty(run.chains.shape[0], run.tallies.count), run.blocks
     scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
-    asked = _Summing(scratch.data_ptr(), answers.data_ptr(), None, None, None)
-    run.launch("tallies.cu", "log_tallies", asked, blocks=blocks)
+    inputs = _Summing(scratch.data_ptr(), answers.data_ptr(), None, None, None)
+    run.launch("tallies.cu", "log_tallies", inputs, blocks=blocks)
     return answers
 
 
@@ -173,8 +173,8 @@ def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
     """Return the gradient of ``sum(upstream * log_tallies)`` for nodes and weights; upstream is float64."""
     sums, scratch, _, working = _expected(run)
     places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
-    asked = _Summing(scratch.data_ptr(), upstream.data_ptr(), *places)
-    run.launch("tallies.cu", "tally_expectations", asked, blocks=sums.blocks, extra=run.layout.staged)
+    inputs = _Summing(scratch.data_ptr(), upstream.data_ptr(), *places)
+    run.launch("tallies.cu", "tally_expectations", inputs, blocks=sums.blocks, extra=run.layout.staged)
     return gathered(run.chains, sums, in_place=True)
 
 
@@ -216,11 +216,11 @@ def objective(
         scratch = run.chains.empty(tables + 8 * blocks * run.tallies.count, dtype=torch.uint8)
         weights = scratch.data_ptr() + tables
     its = against.losses, against.which, against.tags, against.right, upstream
-    asked = _Objective(
+    inputs = _Objective(
         *map(address, its),
         *(scratch.data_ptr(), weights, values.data_ptr(), *places),
         found,
         total,
     )
-    run.launch("objectives.cu", "objective", asked, blocks=blocks, extra=run.layout.staged if slopes else 0)
+    run.launch("objectives.cu", "objective", inputs, blocks=blocks, extra=run.layout.staged if slopes else 0)
     return values, sums

@@ -74,8 +74,8 @@ class Counting:
         first, *places = (memory.data_ptr() + 4 * before for before in accumulate(sizes[:-1], initial=0))
         results = (chains.right if boxes else None), (first if boxes else None), *places
         own = rules.structure(self._known)
-        asked = _Counting(chains.padded, chains.ends, tags.data_ptr(), own, *results, seen.telling(and_if))
-        chains.launch("counting.cu", "count", asked, blocks=chains.blocks(), CHUNKS=self._extra)
+        inputs = _Counting(chains.padded, chains.ends, tags.data_ptr(), own, *results, seen.telling(and_if))
+        chains.launch("counting.cu", "count", inputs, blocks=chains.blocks(), CHUNKS=self._extra)
         self._boxes, self._marks, self._which, self._keys = memory.split_with_sizes(sizes)
 
     def numbered(self, words: Words | None = None) -> Numbered:
