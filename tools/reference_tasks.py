@@ -11,7 +11,7 @@ TASKS = {
         "Probabilities": "distribution Distribution",
         "Losses": "loss_augmented loss_augmented_path loss_augmented_corpus",
         "Batches": "profile_batch solve_batch loss_augmented_batch",
-        "Cost, and bounds without tallies": "plan Plan relax Relaxation BoundedSolution",
+        "Cost and relaxation": "plan Plan relax Relaxation BoundedSolution",
         "Certificates": "Certificate BoundsCertificate SentenceCertificate",
         "Errors and warnings": (
             "TallytreeError ModelError ObjectiveError BudgetError InfeasibleError CertificateError "
@@ -38,7 +38,7 @@ TASKS = {
         "Losses of trees": "CrossingBrackets CrossingBracketsRate",
         "Names of losses": "LOSS_NAMES as_loss",
         "Results": "AugmentedSolution MarginPath CorpusSolution LossProfile objective scaled",
-        "Your own loss": "Loss LabellingLoss NodeLoss SequenceLoss",
+        "Custom losses": "Loss LabellingLoss NodeLoss SequenceLoss",
     },
     "learning": {
         "Sequences": (
@@ -57,7 +57,7 @@ TASKS = {
         "Training in detail": (
             "RunOptions Progress regularisation_path Solver FrankWolfe CuttingPlanes Subgradient"
         ),
-        "Your own training problem": (
+        "Custom training problems": (
             "train Trained TrainingProblem SequenceProblem GraphProblem TreeProblem check_problem Oracle "
             "ExactOracle Plane minimise_bound Descent"
         ),
