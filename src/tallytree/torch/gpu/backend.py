@@ -21,10 +21,18 @@ from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truth_counts, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN, Findings
+from tallytree.torch.gpu import (
+    counted,
+    counting,
+    labellings,
+    quotients,
+    replays,
+    searching,
+    truth_counts,
+    truths,
+)
+from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN
 from tallytree.torch.gpu.looking import Seen, look
-from tallytree.torch.gpu.structures import NO_FINDINGS
 from tallytree.torch.gpu.totals import Totalled
 
 _MANY = "sums with so many tags"
@@ -37,7 +45,7 @@ def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] |
     """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
     seen = Seen(scores, tags)
     chains, all_of_them = seen.chains, Totalled(scores)
-    if not chains.fits:
+    if not chains.sizes.fits:
         return None
     apart = scores.reduction == "none" and scores.slopes and chains.apart
     slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
@@ -78,7 +86,7 @@ def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are computed on the CPU."""
     seen = Seen(scores)
-    if not seen.chains.fits:
+    if not seen.chains.sizes.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
     _, sums = plain.likelihood(seen.chains, slopes=True, found=seen.telling())
     seen.read()
@@ -105,7 +113,7 @@ def viterbi(scores: Scores) -> Tensor:
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
     replays.refuse("sampling")
-    if not Seen(scores).chains.fits:
+    if not Seen(scores).chains.sizes.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     seen = look(scores)
     drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.telling())
@@ -128,15 +136,18 @@ def _fitting(
 class _Counted:
     """The counts of a loss relative to the true tags; ``known`` is False if kernels do not support it.
 
-    They are counted while the host prepares what comes next, until :meth:`run` waits for them.
+    They are counted while the host prepares what comes next, until :meth:`run` waits for them. `room`: the
+    number of words that what comes next will take.
     """
 
-    def __init__(self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0) -> None:
-        _, positions, states = scores.emissions.shape
-        rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
+    def __init__(
+        self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0, room: int = 0
+    ) -> None:
+        shape = scores.emissions.shape
+        rules = truths.rules_of(loss, names, shape[2], shape[1], scores.emissions.device)
         self.known, self._and_if = rules is not None, and_if
         if rules is not None:
-            self.seen = Seen(scores, tags)
+            self.seen = Seen(scores, tags, truth_counts.room(rules, shape) + room)
             self._counting = truth_counts.Counting(rules, self.seen, and_if)
 
     def run(self, summed: bool) -> tuple[truth_counts.Truths, counted.Run] | None:
@@ -194,10 +205,14 @@ def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | 
 
 def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
     """Return the expected loss of each sentence, without tables, if it is a quotient of counts that fits."""
-    quotient, seen = _quotient(scores, loss, names), Seen(scores, tags)
-    if quotient is None or not quotients.shape_of(seen.chains, quotient).fits:
+    quotient = _quotient(scores, loss, names)
+    if quotient is None:
         return None
-    counting, chains = truth_counts.Counting(quotient.rules, seen, boxes=False), seen.chains
+    seen = Seen(scores, tags, truth_counts.room(quotient.rules, scores.emissions.shape, boxes=False))
+    chains = seen.chains
+    if not quotients.shape_of(chains, quotient).fits:
+        return None
+    counting = truth_counts.Counting(quotient.rules, seen, boxes=False)
     all_of_them, slot, truth = Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
     ask = partial(quotients.risk, chains, quotient, slopes=slopes, total=all_of_them.total)
@@ -213,8 +228,9 @@ def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tenso
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        known = NO_FINDINGS if chains.words is None else Findings(chains.words)
-        _, sums = quotients.risk(chains, quotient, truth, tags, gains, slopes=True, found=known)
+        _, sums = quotients.risk(
+            chains, quotient, truth, tags, gains, slopes=True, found=(chains.words, 0, 0)
+        )
         assert sums is not None
         return sums
 
@@ -233,7 +249,7 @@ def objective(
     if known is None:
         return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
     (truth, run), slot = known, counts.seen.next_slot()
-    against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else None)
+    against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else 0)
     values, first = searching.objective(
         run,
         against,
@@ -247,8 +263,7 @@ def objective(
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        known = NO_FINDINGS if run.chains.words is None else Findings(run.chains.words)
-        _, sums = searching.objective(run, against, gains, slopes=True, found=known)
+        _, sums = searching.objective(run, against, gains, slopes=True, found=(run.chains.words, 0, 0))
         assert sums is not None
         return sums
 
@@ -259,8 +274,8 @@ def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
     """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
-    counts, all_of_them = _Counted(scores, loss, names, tags, FORBIDDEN), Totalled(scores)
-    best = searching.Best(counts.seen.chains) if counts.known else None
+    counts = _Counted(scores, loss, names, tags, FORBIDDEN, searching.room(scores.emissions.shape))
+    all_of_them, best = Totalled(scores), searching.Best(counts.seen.chains) if counts.known else None
     known = counts.run(summed=False)
     if known is None or best is None:
         found: tuple[Tensor, Tensor, Pull] = _elsewhere(
@@ -274,12 +289,12 @@ def hinge(
     searching.best(run, asked, total=total, known=slot.quiet, bounds=bounds, into=best)
     slot.free()
 
-    def again(gains: Tensor | None = None) -> plain.Summed:
-        return plain.labelled(run.chains, labellings, gains)
-
-    labellings = plain.Labellings(best.place(3), tags, best.place(1), best)
+    chains, known_best = run.chains, labellings.Labellings(best.place(3), tags, best.place(1), best)
     pull = all_of_them.pull(
-        run.chains, None, again, at_once=lambda *by: plain.labelled_by(run.chains, labellings, *by)
+        chains,
+        None,
+        lambda gains=None: labellings.labelled(chains, known_best, gains),
+        at_once=lambda *by: labellings.labelled_by(chains, known_best, *by),
     )
     return best.values if scores.reduction == "none" else all_of_them.of(best.gaps), best.gaps, pull
 
