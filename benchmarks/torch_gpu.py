@@ -7,6 +7,7 @@ registers.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -50,8 +51,8 @@ def peak(torch: Any, real: str) -> float:
     kernel = compiling.kernel(PEAK, "peak", device, REAL=real, STATES=1)
     blocks = 8 * compiling.processors(device)
     out = torch.empty(blocks * 256, dtype=torch.float64, device=device)
-    number = compiling.real(0.5, real)
-    times = interleaved({"": finished(lambda: kernel(blocks, 256, 0, out, number), torch)})
+    place, number = ctypes.c_void_p(out.data_ptr()), compiling.real(0.5, real)
+    times = interleaved({"": finished(lambda: kernel(blocks, 256, 0, place, number), torch)})
     return blocks * 256 * 16 * 4096 / times[""]
 
 
@@ -77,11 +78,12 @@ def searched(
     tags, ends = tags % states, Ends(None, None, *tags.shape)
     scores = torch.randn(*tags.shape, states, device="cuda", dtype=real)
     links = torch.randn(states, states, device="cuda", dtype=real)
-    known = backend._Counted(Scores(scores, links, ends), loss, names, tags).run(summed=False)
+    counts = backend._Counted(Scores(scores, links, ends), loss, names, tags)
+    known = counts.run(summed=False)
     assert known is not None
     found, run = known
     asked = searching.Values(found.losses, None, found.which, found.right, 1.0)
-    steps = int(found.tallies.boxes.view(*tags.shape, 3)[:, :-1, :2].long().prod(2).sum()) * states**2
+    steps = int(counts.counting.boxes[:, :-1, :2].long().prod(2).sum()) * states**2
     words = findings.slot(tags.device).quiet
     return lambda: searching.best(run, asked, known=words), steps, run.bytes
 

@@ -111,14 +111,12 @@ class CRF(nn.Module):
             )
         if emissions.ndim != 3:
             raise ModelError(f"emissions must have dimension of 3, got {emissions.ndim}")
-        if emissions.shape[2] != self.num_tags:
-            raise ModelError(
-                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
-            )
-        wanted = emissions.shape[:2]
+        *wanted, count = emissions.shape
+        if count != self.num_tags:
+            raise ModelError(f"expected last dimension of emissions is {self.num_tags}, got {count}")
         for name, other in (("tags", tags), ("mask", mask)):
-            if isinstance(other, Tensor) and other.shape != wanted:
-                sizes = f"{tuple(emissions.shape[:2])} and {tuple(other.shape)}"
+            if isinstance(other, Tensor) and [*other.shape] != wanted:
+                sizes = f"{tuple(wanted)} and {tuple(other.shape)}"
                 raise ModelError(
                     f"the first two dimensions of emissions and {name} must match, got {sizes}; batch_first "
                     f"is {self.batch_first}"

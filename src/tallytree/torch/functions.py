@@ -94,7 +94,11 @@ class Given(NamedTuple):
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives may be needed."""
-        return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
+        if torch.is_grad_enabled():
+            for one in self:
+                if one is not None and one.requires_grad:
+                    return True
+        return False
 
     def scores(
         self, ends: Ends, backend: Backend, slopes: bool = False, reduction: Reduction = "none"
@@ -139,7 +143,8 @@ def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> T
 
 def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: bool = False) -> Ends:
     """Return where sentences end, checked at once unless a GPU does it later."""
-    ends = Ends(lengths, mask, *emissions.shape[:2], first=first)
+    batch, longest, *_ = emissions.shape
+    ends = Ends(lengths, mask, batch, longest, first=first)
     if not looks(emissions.device):
         _ = ends.lengths
     return ends

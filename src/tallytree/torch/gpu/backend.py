@@ -24,6 +24,7 @@ from tallytree.torch.gpu import chains as plain
 from tallytree.torch.gpu import (
     counted,
     counting,
+    decoding,
     labellings,
     quotients,
     replays,
@@ -43,10 +44,12 @@ _MANY = "sums with so many tags"
 
 def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] | None:
     """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
-    seen = Seen(scores, tags)
-    chains, all_of_them = seen.chains, Totalled(scores)
-    if not chains.sizes.fits:
+    sizes = plain.sizes_of(scores.emissions, scores.transitions)
+    if not sizes.fits:
         return None
+    # Values that are added up belong to one call. Others may be those of a distribution, which is kept.
+    seen = Seen(scores, tags, sizes.room if scores.slopes and scores.reduction != "none" else 0, sizes)
+    chains, all_of_them = seen.chains, Totalled(scores)
     apart = scores.reduction == "none" and scores.slopes and chains.apart
     slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
     values, first = plain.likelihood(
@@ -104,7 +107,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 def viterbi(scores: Scores) -> Tensor:
     """Return the tags with the highest score; 0 in the padding."""
     seen = look(scores)
-    _, labels = plain.viterbi(seen.chains, seen.telling(NOTHING))
+    _, labels = decoding.viterbi(seen.chains, seen.telling(NOTHING))
     if seen.read().flags & NOTHING:
         return cpu.viterbi(scores.on_cpu())  # raises the error
     return labels
@@ -116,7 +119,7 @@ def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     if not Seen(scores).chains.sizes.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     seen = look(scores)
-    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.telling())
+    drawn = decoding.draw(seen.chains, uniforms.contiguous(), seen.telling())
     if seen.read().flags & NOTHING:
         return cpu.sample(scores.on_cpu(), uniforms.cpu())  # raises the error
     return drawn
@@ -136,25 +139,27 @@ def _fitting(
 class _Counted:
     """The counts of a loss relative to the true tags; ``known`` is False if kernels do not support it.
 
-    They are counted while the host prepares what comes next, until :meth:`run` waits for them. `room`: the
-    number of words that what comes next will take.
+    They are counted while the host prepares what comes next, until :meth:`run` waits for them. `hinge`:
+    whether that is the search for a hinge.
     """
 
     def __init__(
-        self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0, room: int = 0
+        self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0, hinge: bool = False
     ) -> None:
-        shape = scores.emissions.shape
-        rules = truths.rules_of(loss, names, shape[2], shape[1], scores.emissions.device)
+        sizes = plain.sizes_of(scores.emissions, scores.transitions)
+        _, positions, states = sizes.shape
+        rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
         self.known, self._and_if = rules is not None, and_if
         if rules is not None:
-            self.seen = Seen(scores, tags, truth_counts.room(rules, shape) + room)
-            self._counting = truth_counts.Counting(rules, self.seen, and_if)
+            next_room = searching.room(sizes) + labellings.room(sizes) if hinge else 0
+            self.seen = Seen(scores, tags, truth_counts.room(rules, sizes) + next_room, sizes)
+            self.counting = truth_counts.Counting(rules, self.seen, and_if)
 
     def run(self, summed: bool) -> tuple[truth_counts.Truths, counted.Run] | None:
         """Return the counts, and the run for their tallies; None if unsupported, or if it does not fit."""
         if not self.known:
             return None
-        found, chains = self._counting.truths(self.seen.read(self._and_if)), self.seen.chains
+        found, chains = self.counting.truths(self.seen.read(self._and_if)), self.seen.chains
         run = _fitting(chains, found.tallies, torch.float64 if summed else chains.nodes.dtype, summed)
         return None if run is None else (found, run)
 
@@ -205,17 +210,17 @@ def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | 
 
 def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
     """Return the expected loss of each sentence, without tables, if it is a quotient of counts that fits."""
-    quotient = _quotient(scores, loss, names)
+    quotient, sizes = _quotient(scores, loss, names), plain.sizes_of(scores.emissions, scores.transitions)
     if quotient is None:
         return None
-    seen = Seen(scores, tags, truth_counts.room(quotient.rules, scores.emissions.shape, boxes=False))
-    chains = seen.chains
-    if not quotients.shape_of(chains, quotient).fits:
+    shape = quotients.shape_of(sizes, quotient, scores.emissions.device)
+    if not shape.fits:
         return None
-    counting = truth_counts.Counting(quotient.rules, seen, boxes=False)
+    seen = Seen(scores, tags, truth_counts.room(quotient.rules, sizes, boxes=False), sizes)
+    counting, chains = truth_counts.Counting(quotient.rules, seen, boxes=False), seen.chains
     all_of_them, slot, truth = Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
-    ask = partial(quotients.risk, chains, quotient, slopes=slopes, total=all_of_them.total)
+    ask = partial(quotients.risk, chains, quotient, shape, slopes=slopes, total=all_of_them.total)
     values, first = ask(truth, tags, found=slot.telling(NOTHING))
     words = seen.read()
     if words.flags & UNKNOWN:
@@ -229,7 +234,7 @@ def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tenso
 
     def again(gains: Tensor | None = None) -> plain.Summed:
         _, sums = quotients.risk(
-            chains, quotient, truth, tags, gains, slopes=True, found=(chains.words, 0, 0)
+            chains, quotient, shape, truth, tags, gains, slopes=True, found=(chains.words, 0, 0)
         )
         assert sums is not None
         return sums
@@ -274,7 +279,7 @@ def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
     """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
-    counts = _Counted(scores, loss, names, tags, FORBIDDEN, searching.room(scores.emissions.shape))
+    counts = _Counted(scores, loss, names, tags, FORBIDDEN, hinge=True)
     all_of_them, best = Totalled(scores), searching.Best(counts.seen.chains) if counts.known else None
     known = counts.run(summed=False)
     if known is None or best is None:
@@ -302,10 +307,10 @@ def hinge(
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, objective: str) -> int:
     """Return the device memory of a hinge or an objective: of its tables, or of what it uses instead."""
     if objective == "risk" and (quotient := _quotient(scores, loss, names)) is not None:
-        chains = Seen(scores, tags).chains
-        shape = quotients.shape_of(chains, quotient)
+        device = scores.emissions.device
+        shape = quotients.shape_of(plain.sizes_of(scores.emissions, scores.transitions), quotient, device)
         if shape.fits:
-            return shape.blocks(chains.device) * shape.block_bytes
+            return shape.blocks(device) * shape.block_bytes
     known = _Counted(scores, loss, names, tags).run(summed=objective != "hinge")
     if known is None:
         return 0

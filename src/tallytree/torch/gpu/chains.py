@@ -26,6 +26,8 @@ from tallytree.torch.gpu.structures import (
     packing,
 )
 
+_LITTLE = 1 << 17
+"""The maximum number of words that may be kept for a call until its graph is gone, to save an allocation."""
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
 """Warps per block for kernels with one warp per sentence."""
@@ -39,10 +41,6 @@ _LIKELIHOOD = packing(PADDED, ENDS, "6P", FINDINGS, TOTAL, "i")
 """Labels, upstream, values, slopes, kept, edges; apart: ``Likelihood`` in ``kernels/plain.cu``."""
 _GATHERING = packing(PADDED, "Pd6P2iP")
 """Gains, rate, slopes, edges, by nodes, weights, start, end; uniform, tables; words: there, too."""
-_DECODING = packing(PADDED, "3P", FINDINGS)
-"""Scores, choices, labels: ``kernels/decoding.cu``."""
-_DRAWING = packing(PADDED, "3P", FINDINGS, "i")
-"""Uniform numbers, kept, labels; draws: ``kernels/draws.cu``."""
 
 
 def address(place: Tensor | int | None) -> int:
@@ -55,6 +53,8 @@ class Sizes:
 
     Attributes
     ----------
+    shape, shared
+        Sentences, positions and states; whether weights are shared by all steps.
     kernels : dict
         The kernels that were used so far.
     blocks, heavy_blocks : int
@@ -63,6 +63,8 @@ class Sizes:
         The number of entries of a table of derivatives: for weights, and for start and end scores.
     tables, messages : int
         The tables of a block, and the numbers that it keeps of the messages of its sentences.
+    room : int
+        The number of words of the tables and messages of a launch if they are few; otherwise 0.
     fits : bool
         Whether the exponentials of shared weights fit in a block: not with too many states.
     """
@@ -70,8 +72,8 @@ class Sizes:
     def __init__(
         self, shape: tuple[int, int, int], shared: int, warps: int, processors: int, block_memory: int
     ) -> None:
-        sentences, positions, self._states = shape
-        self._shared, self._warps = shared, warps
+        sentences, positions, self._states = self.shape = tuple(shape)
+        self.shared, self._warps = shared, warps
         self.kernels: dict[Any, compiling.Kernel] = {}
         each = -(-sentences // warps)
         self.blocks, self.heavy_blocks = (min(each, most * processors) for most in (_BUSY, _HEAVY))
@@ -80,16 +82,25 @@ class Sizes:
         self.messages = warps * positions * self._states
         self.block_bytes = 8 * (self.tables * self.table + self.messages)
         self.fits = self.memory(3, True, True) <= block_memory
+        derivatives = self.heavy_blocks * self.block_bytes // 8
+        self.room = derivatives if shared and derivatives <= _LITTLE else 0
 
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
         """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""
         own = rows * self._states + (self.table if tables and self._states <= SMALL else 0)
-        return 8 * (int(factors) * self._shared * self._states**2 + self._warps * own)
+        return 8 * (int(factors) * self.shared * self._states**2 + self._warps * own)
 
 
 @lru_cache(maxsize=1024)
 def _sizes(_device: torch.device, _dtype: torch.dtype, *given: Any) -> Sizes:
     return Sizes(*given)  # one for each device and dtype, which have their own kernels
+
+
+def sizes_of(nodes: Tensor, weights: Tensor) -> Sizes:
+    """Return the sizes for scores (B, T, C) and weights."""
+    device, shared = nodes.device, int(weights.dim() == 2)
+    numbers = shared, _WARPS, compiling.processors(device), compiling.block_memory(device)
+    return _sizes(device, nodes.dtype, nodes.shape, *numbers)
 
 
 class Memory(NamedTuple):
@@ -119,6 +130,8 @@ class Chains:
         Where sentences end: a mask (B, T) of bytes, or lengths as int64; T by default.
     room : int
         The number of words of 8 bytes that will be taken by :meth:`take`, to be allocated at once.
+    sizes : Sizes, optional
+        Those of the scores, if they are known.
 
     Attributes
     ----------
@@ -144,12 +157,11 @@ class Chains:
         mask: Tensor | None = None,
         given: Tensor | None = None,
         room: int = 0,
+        sizes: Sizes | None = None,
     ) -> None:
-        self.shape: tuple[int, int, int] = tuple(nodes.shape)  # type: ignore[assignment]
-        self.device, self.shared = nodes.device, int(weights.dim() == 2)
+        self.sizes = sizes or sizes_of(nodes, weights)
+        self.shape, self.shared, self.device = self.sizes.shape, self.sizes.shared, nodes.device
         self.nodes, self.weights, self.start, self.end = nodes, weights, start, end
-        processors, most = compiling.processors(self.device), compiling.block_memory(self.device)
-        self.sizes = _sizes(self.device, nodes.dtype, self.shape, self.shared, _WARPS, processors, most)
         sentences, positions, _ = self.shape
         if lengths is None:  # behind two float64 values for each sentence, and before other memory
             self._taken = 5 * sentences + sentences % 2
@@ -315,25 +327,3 @@ def gathered(
 def is_uniform(gain: Tensor) -> bool:
     """Return whether a tensor is known to have one value: it has no dimension, or one that is expanded."""
     return not gain.dim() or not gain.stride(0)
-
-
-def viterbi(chains: Chains, found: Findings) -> tuple[Tensor, Tensor]:
-    """Return the best scores, float64, and labels; 0 beyond the end of a sentence."""
-    sentences, positions, _ = chains.shape
-    scores = chains.empty(sentences)
-    choices = chains.empty(chains.sizes.blocks * chains.sizes.messages, dtype=torch.int32)
-    labels = chains.empty((sentences, positions), dtype=torch.int64)
-    asked = _DECODING(*chains.inputs, *map(address, (scores, choices, labels)), *found)
-    chains.launch("decoding.cu", "viterbi", asked, memory=chains.sizes.memory(3, False, False))
-    return scores, labels
-
-
-def draw(chains: Chains, uniforms: Tensor, found: Findings) -> Tensor:
-    """Return labels drawn by uniform numbers (draws, B, T), float64; 0 beyond the end of a sentence."""
-    sizes = chains.sizes
-    kept = chains.empty(sizes.heavy_blocks * sizes.messages)
-    labels = torch.zeros(uniforms.shape, dtype=torch.int64, device=kept.device)
-    asked = _DRAWING(*chains.inputs, *map(address, (uniforms, kept, labels)), *found, len(uniforms))
-    memory = sizes.memory(3, True, False)
-    chains.launch("draws.cu", "draw", asked, blocks=sizes.heavy_blocks, memory=memory)
-    return labels

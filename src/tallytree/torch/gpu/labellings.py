@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import Chains, Summed, address
+from tallytree.torch.gpu.chains import Chains, Sizes, Summed, address
 from tallytree.torch.gpu.findings import ENDED, slot
 from tallytree.torch.gpu.structures import PADDED, packing
 
@@ -30,9 +30,10 @@ class Labellings(NamedTuple):
     owner: object
 
 
-def room(chains: Chains) -> int:
-    """Return the number of words of the tables of derivatives."""
-    return chains.heavy_blocks * chains.sizes.tables * chains.sizes.table if chains.shared else 0
+def room(sizes: Sizes) -> int:
+    """Return the number of words of tables of derivatives that the same launch adds up; 0 for many."""
+    few = sizes.shared and sizes.heavy_blocks <= _FEW
+    return sizes.heavy_blocks * sizes.tables * sizes.table if few else 0
 
 
 def labelled(chains: Chains, given: Labellings, gains: Tensor | None = None) -> Summed:

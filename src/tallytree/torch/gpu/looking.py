@@ -11,7 +11,7 @@ from torch import Tensor
 from tallytree.torch import cpu
 from tallytree.torch.functions import Scores
 from tallytree.torch.gpu import compiling, findings
-from tallytree.torch.gpu.chains import Chains
+from tallytree.torch.gpu.chains import Chains, Sizes
 from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Words
 from tallytree.torch.gpu.replays import Replayed, refuse
 from tallytree.torch.gpu.structures import ENDS, FINDINGS, PADDED, Findings, packing
@@ -23,17 +23,19 @@ _LOOKING = packing(PADDED, ENDS, FINDINGS)
 class Seen:
     """A batch that kernels check, with the true tags (B, T) if they are given.
 
-    `room`: as for :class:`~tallytree.torch.gpu.chains.Chains`.
+    `room`, `sizes`: as for :class:`~tallytree.torch.gpu.chains.Chains`.
     """
 
     _slot: findings.Slot | None = None
 
-    def __init__(self, scores: Scores, tags: Tensor | None = None, room: int = 0) -> None:
+    def __init__(
+        self, scores: Scores, tags: Tensor | None = None, room: int = 0, sizes: Sizes | None = None
+    ) -> None:
         emissions, ends = scores.emissions, scores.ends
         device = emissions.device
         mask, lengths = _here(ends.mask, device), _here(ends.given, device)
         given = emissions, scores.transitions, None, scores.start, scores.end
-        self.chains = Chains(*given, mask=mask, given=lengths, room=room)
+        self.chains = Chains(*given, mask=mask, given=lengths, room=room, sizes=sizes)
         self.scores, self.tags = scores, tags
 
     @property

@@ -28,7 +28,7 @@ from tallytree.losses.nodes import FBeta, IntersectionOverUnion, Recall
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address
+from tallytree.torch.gpu.chains import SMALL, Chains, Sizes, Summed, address
 from tallytree.torch.gpu.structures import (
     FINDINGS,
     NO_FINDINGS,
@@ -273,15 +273,16 @@ class Shape:
 _shape = lru_cache(maxsize=1024)(Shape)
 
 
-def shape_of(chains: Chains, quotient: Quotient) -> Shape:
+def shape_of(sizes: Sizes, quotient: Quotient, device: torch.device) -> Shape:
     """Return the shape of a launch."""
-    numbers = compiling.processors(chains.device), compiling.block_memory(chains.device)
-    return _shape(chains.shape, chains.shared, quotient.most + 1, quotient.rules.extra, *numbers)
+    numbers = compiling.processors(device), compiling.block_memory(device)
+    return _shape(sizes.shape, sizes.shared, quotient.most + 1, quotient.rules.extra, *numbers)
 
 
 def risk(
     chains: Chains,
     quotient: Quotient,
+    shape: Shape,
     truth: Numbered,
     tags: Tensor,
     upstream: Tensor | None = None,
@@ -294,8 +295,7 @@ def risk(
 
     `slopes`, `upstream`, `found`: as for :func:`~tallytree.torch.gpu.searching.objective`.
     """
-    shape, values = shape_of(chains, quotient), chains.values(again=not total[0])
-    blocks = shape.blocks(chains.device)
+    values, blocks = chains.values(again=not total[0]), shape.blocks(chains.device)
     scratch = chains.empty(blocks * (shape.room + shape.tables))
     sums, nodes, edges = None, 0, 0
     if slopes:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Chains, Sizes, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
 from tallytree.torch.gpu.structures import FINDINGS, NO_FINDINGS, NO_TOTAL, TOTAL, Findings, Total, packing
 
@@ -49,7 +49,7 @@ class Best:
 
     def __init__(self, chains: Chains) -> None:
         self._sentences, self._positions, _ = chains.shape
-        self._space = chains.take(room(chains.shape))
+        self._space = chains.take(room(chains.sizes))
         self.gaps = chains.empty(self._sentences)
         self.profiles: Tensor | None = None
 
@@ -90,9 +90,9 @@ class Best:
         return self._part(3, self._positions).view(torch.int64).view(self._sentences, -1)
 
 
-def room(shape: tuple[int, ...]) -> int:
-    """Return the number of words for the best labellings of a batch (B, T, C)."""
-    return shape[0] * (3 + shape[1])
+def room(sizes: Sizes) -> int:
+    """Return the number of words for the best labellings of a batch."""
+    return sizes.shape[0] * (3 + sizes.shape[1])
 
 
 def best(

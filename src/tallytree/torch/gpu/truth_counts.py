@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from tallytree.torch.gpu import compiling
+from tallytree.torch.gpu.chains import Sizes
 from tallytree.torch.gpu.counted import Chunks, Tallies
 from tallytree.torch.gpu.findings import UNKNOWN, Words
 from tallytree.torch.gpu.looking import Seen
@@ -42,15 +43,15 @@ class Truths(NamedTuple):
     right: int
 
 
-def room(rules: Rules, shape: tuple[int, ...], boxes: bool = True) -> int:
-    """Return the number of words for the counts of a batch (B, T, C)."""
-    return (sum(_sizes(rules, shape, boxes)) + 1) // 2
+def room(rules: Rules, sizes: Sizes, boxes: bool = True) -> int:
+    """Return the number of words for the counts of a batch."""
+    return (sum(_integers(rules, sizes, boxes)) + 2 * sizes.shape[0] + 1) // 2
 
 
-def _sizes(rules: Rules, shape: tuple[int, ...], boxes: bool) -> tuple[int, int, int]:
-    """Return the numbers of integers: boxes, marks, rows and keys."""
-    everywhere, extra = shape[0] * shape[1], rules.extra
-    return 3 * everywhere * boxes, (1 + extra) * everywhere if extra else 0, 2 * shape[0]
+def _integers(rules: Rules, sizes: Sizes, boxes: bool) -> tuple[int, int]:
+    """Return the numbers of integers of boxes and of marks, which are followed by rows and keys."""
+    everywhere, extra = sizes.shape[0] * sizes.shape[1], rules.extra
+    return 3 * everywhere * boxes, (1 + extra) * everywhere if extra else 0
 
 
 class Counting:
@@ -67,14 +68,15 @@ class Counting:
                 self._known = rules.complete()
             seen.slot.keep(rules, self._known)
         self._rules, self._tags, self._chains = rules, tags, chains
-        self._memory = chains.take(room(rules, chains.shape, boxes))
-        before, marks, _ = self._sizes = _sizes(rules, chains.shape, boxes)
+        self._memory = chains.take(room(rules, chains.sizes, boxes))
+        before, marks = _integers(rules, chains.sizes, boxes)
+        self._keys = before + marks + chains.shape[0]  # the index of the first one
         place = self._memory.place
         self._marks, self._which = place + 4 * before, place + 4 * (before + marks)
         results = *((chains.right, place) if boxes else (0, 0)), self._marks, self._which
         asked = _COUNTING(
             *(*chains.inputs, *chains.ends, tags.data_ptr(), *rules.numbers(self._known)),
-            *(*results, self._which + 4 * chains.shape[0], *seen.telling(and_if)),
+            *(*results, place + 4 * self._keys, *seen.telling(and_if)),
         )
         chains.launch("counting.cu", "count", asked, CHUNKS=rules.extra)
 
@@ -82,7 +84,8 @@ class Counting:
         """Return what is known about the truths, given what the kernel has found, or else so far."""
         which: Tensor | int = self._which
         if words is not None and words.flags & UNKNOWN:
-            keys = self._integers(2)[self._chains.shape[0] :]
+            whole, first = self._memory
+            keys = whole[first + self._keys :][: self._chains.shape[0]]
             self._known = self._rules.learn(keys)
             which = self._known.row_of.index_select(0, keys)
         return Numbered(self._known.rows, which, self._marks)
@@ -92,14 +95,15 @@ class Counting:
         rules, alphabet, (losses, which, _) = self._rules, self._rules.alphabet, self.numbered(words)
         chunks, rows = None, self._tags if alphabet is None else None
         if alphabet is not None:
-            chunks = Chunks(self._integers(1), alphabet.bits, alphabet.pairs, rules.extra)
+            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, rules.extra)  # type: ignore[arg-type]
         columns = words.columns or rules.most_columns  # in a CUDA graph, nothing is found yet
-        boxes, sizes = self._integers(0), rules.sizes
-        tallies = Tallies(rules.shifts, boxes, columns, rules.count, sizes[1], rows, chunks)
+        counts = columns, rules.count, rules.sizes[1]
+        tallies = Tallies(rules.shifts, self._memory.place, *counts, rows, chunks)  # type: ignore[arg-type]
         return Truths(tallies, losses, which, self._chains.right)
 
-    def _integers(self, part: int) -> Tensor:
-        """Return boxes, marks, or rows and keys."""
+    @property
+    def boxes(self) -> Tensor:
+        """The boxes (B, T, 3), int32."""
         whole, first = self._memory
-        start = first + sum(self._sizes[:part])
-        return whole[start : start + self._sizes[part]]
+        sentences, positions, _ = self._chains.shape
+        return whole[first:][: 3 * sentences * positions].view(sentences, positions, 3)
