@@ -111,15 +111,14 @@ class CRF(nn.Module):
             )
         if emissions.ndim != 3:
             raise ModelError(f"emissions must have dimension of 3, got {emissions.ndim}")
-        *wanted, count = emissions.shape
+        first, second, count = emissions.shape
         if count != self.num_tags:
             raise ModelError(f"expected last dimension of emissions is {self.num_tags}, got {count}")
         for name, other in (("tags", tags), ("mask", mask)):
-            if isinstance(other, Tensor) and [*other.shape] != wanted:
-                sizes = f"{tuple(wanted)} and {tuple(other.shape)}"
+            if isinstance(other, Tensor) and other.shape != (first, second):
                 raise ModelError(
-                    f"the first two dimensions of emissions and {name} must match, got {sizes}; batch_first "
-                    f"is {self.batch_first}"
+                    f"the first two dimensions of emissions and {name} must match, got {(first, second)} and "
+                    f"{tuple(other.shape)}; batch_first is {self.batch_first}"
                 )
         given, links = checked_chain(self._turned(emissions), self.transitions)
         ends = ends_of(None, None if mask is None else self._turned(mask), given, first=True)

@@ -216,7 +216,8 @@ def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tenso
     shape = quotients.shape_of(sizes, quotient, scores.emissions.device)
     if not shape.fits:
         return None
-    seen = Seen(scores, tags, truth_counts.room(quotient.rules, sizes, boxes=False), sizes)
+    room = truth_counts.room(quotient.rules, sizes, boxes=False)
+    seen = Seen(scores, tags, room + (shape.slopes_room if scores.slopes else 0), sizes)
     counting, chains = truth_counts.Counting(quotient.rules, seen, boxes=False), seen.chains
     all_of_them, slot, truth = Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)

@@ -26,7 +26,7 @@ from tallytree.torch.gpu.structures import (
     packing,
 )
 
-_LITTLE = 1 << 17
+LITTLE = 1 << 17
 """The maximum number of words that may be kept for a call until its graph is gone, to save an allocation."""
 NAMES = {torch.float32: "float", torch.float64: "double"}
 _WARPS = 4
@@ -83,7 +83,7 @@ class Sizes:
         self.block_bytes = 8 * (self.tables * self.table + self.messages)
         self.fits = self.memory(3, True, True) <= block_memory
         derivatives = self.heavy_blocks * self.block_bytes // 8
-        self.room = derivatives if shared and derivatives <= _LITTLE else 0
+        self.room = derivatives if shared and derivatives <= LITTLE else 0
 
     def memory(self, rows: int, factors: bool, tables: bool) -> int:
         """Return the shared memory of a block: rows per warp, exponentials of shared weights, and tables."""

@@ -28,7 +28,7 @@ from tallytree.losses.nodes import FBeta, IntersectionOverUnion, Recall
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import SMALL, Chains, Sizes, Summed, address
+from tallytree.torch.gpu.chains import LITTLE, SMALL, Chains, Sizes, Summed, address
 from tallytree.torch.gpu.structures import (
     FINDINGS,
     NO_FINDINGS,
@@ -219,7 +219,7 @@ width; labels, upstream, scratch, room, values, nodes, edges, working: ``kernels
 
 
 class Shape:
-    """The blocks of a launch, and their memory."""
+    """The blocks of a launch, and their memory; ``slopes_room`` is as ``Sizes.room``."""
 
     def __init__(
         self, shape: tuple[int, int, int], shared: int, columns: int, extra: int, processors: int, room: int
@@ -239,6 +239,8 @@ class Shape:
         self.room += self.room % 2
         self.tables = 0 if states <= SMALL else self.warps * states**2
         self._most = min(sentences, _MANY // self.warps * processors)
+        derivatives = self._most * (states + 2) * states
+        self.slopes_room = derivatives if shared and derivatives <= LITTLE else 0
 
     def _memory(self, states: int, shared: int) -> int:
         """Return the shared memory of a block: ``Block`` in ``kernels/risks.cu``."""
