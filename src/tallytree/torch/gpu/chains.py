@@ -141,10 +141,12 @@ class Chains:
         In a CUDA graph: the address of findings that make derivatives 0.
     right : int
         The address of memory for the scores of true tags; 0 if lengths are given.
+    kept : object
+        Other memory that must live as long as the batch, because it is known by address.
     """
 
-    words = right = 0
-    _heavy_blocks = 0
+    words = right = _heavy_blocks = 0
+    kept: object = None
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ class Counting:
                 self._known = rules.complete()
             seen.slot.keep(rules, self._known)
         self._rules, self._tags, self._chains = rules, tags, chains
-        self._memory = chains.take(room(rules, chains.sizes, boxes))
+        self._memory = chains.kept = chains.take(room(rules, chains.sizes, boxes))
         before, marks = _integers(rules, chains.sizes, boxes)
         self._keys = before + marks + chains.shape[0]  # the index of the first one
         place = self._memory.place
