@@ -129,8 +129,14 @@ class Quotient:
     missed: float
     most: int
 
+    def numbers(self, truth: Numbered) -> tuple[int | float, ...]:
+        """Return the numbers of the structure ``Quotient`` in ``kernels/courses.cuh``."""
+        errors, counted, types, goes_on = self._places
+        rules = truth.rows.data_ptr(), address(truth.which), truth.rows.shape[1]
+        return errors, counted, truth.marks, types, goes_on, self.missed, *rules
+
     @cached_property
-    def places(self) -> tuple[int, ...]:
+    def _places(self) -> tuple[int, ...]:
         """The addresses of errors, counts, types of labels, and pairs that continue a chunk."""
         its = self.rules.alphabet
         kinds = (None, None) if its is None else (its.types, its.bits)
@@ -303,29 +309,10 @@ def risk(
     if slopes:
         sums = chains.empty_slopes(blocks, blocks)
         nodes, edges = sums.nodes.data_ptr(), sums.edges
-    errors, counted, *kinds = quotient.places
-    counts = (
-        errors,
-        counted,
-        truth.marks,
-        *kinds,
-        quotient.missed,
-        truth.rows.data_ptr(),
-        address(truth.which),
-    )
     memory = scratch.data_ptr()
-    asked = _RISK(
-        *(
-            *chains.inputs,
-            *counts,
-            truth.rows.shape[1],
-            tags.data_ptr(),
-            address(upstream),
-            memory,
-            shape.room,
-        ),
-        *(values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room, *found, *total),
-    )
+    counts = *quotient.numbers(truth), tags.data_ptr(), address(upstream), memory, shape.room
+    places = values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room
+    asked = _RISK(*chains.inputs, *counts, *places, *found, *total)
     run = chains.kernel("risks.cu", "risk", CHUNKS=shape.extra)
     run(blocks, 32 * shape.warps, shape.memory, asked)
     return values, sums
