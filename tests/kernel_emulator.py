@@ -8,6 +8,7 @@ a GPU.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import shutil
 import subprocess
@@ -32,9 +33,17 @@ class Emulated:
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Run the kernel."""
         assert blocks > 0 and threads > 0 and memory <= 227 << 10
+        values = [_structure(len(given)).from_buffer_copy(given) for given in map(bytes, arguments)]
         for block in range(blocks):
             self.place(block, blocks)
-            self.function(*map(compiling.packed, arguments))
+            self.function(*values)
+
+
+@functools.cache
+def _structure(size: int) -> type[ctypes.Structure]:
+    """Return a structure of some bytes, which C takes like any other that is too large for registers."""
+    assert size > 16 and size % 8 == 0
+    return type("_Structure", (ctypes.Structure,), {"_fields_": [("words", ctypes.c_uint64 * (size // 8))]})
 
 
 class Emulator:

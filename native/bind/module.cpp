@@ -1,6 +1,7 @@
 // The border to Python: arrays in, arrays out. Everything runs with the GIL released and looks up for
 // signals now and then.
 #include "bind/checks.h"
+#include "bind/launches.h"
 #include "bind/names.h"
 
 namespace tallytree {
@@ -55,5 +56,6 @@ NB_MODULE(_native, m) {
     bind_sequences(m);
     bind_crf(m);
     bind_names(m);
+    bind_launches(m);
     choose_kernels(nullptr);
 }

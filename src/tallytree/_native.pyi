@@ -493,6 +493,15 @@ def evaluate(
     assignment: NDArray[np.int64],
 ) -> tuple[float, float, int, list[int]]: ...
 def join(a: NDArray[np.float64], b: NDArray[np.float64], repeats: int = 1) -> NDArray[np.float64]: ...
+def launch_kernel(
+    launch: int,
+    function: int,
+    blocks: int,
+    threads: int,
+    memory: int,
+    stream: int,
+    arguments: tuple[object, ...],
+) -> int: ...
 def use_instruction_set(name: str = "") -> None: ...
 def improve_block(
     indices: NDArray[np.int64],

@@ -59,6 +59,12 @@ def test_gradients_by_all_parameters(device):
     assert torch.autograd.gradcheck(likelihood, [emissions, *parameters])
 
 
+def test_transforms_of_functions_are_refused(device):
+    crf, emissions, mask, tags, _, _ = made(1, device)
+    with pytest.raises(RuntimeError, match="functorch transforms"):
+        torch.func.grad(lambda scores: crf(scores, tags, mask))(torch.nan_to_num(emissions))
+
+
 def test_without_a_mask_all_positions_count(device):
     crf, emissions, mask, _, _, _ = made(2, device)
     emissions, tags = torch.nan_to_num(emissions), torch.zeros(mask.shape, dtype=torch.int64, device=device)

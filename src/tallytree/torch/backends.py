@@ -42,7 +42,7 @@ def backend_of(device: torch.device, function: str) -> Backend:
     """Return the backend for tensors on a device, given the function that is needed."""
     module = _module(device)
     if module is not None and hasattr(module, function):
-        return Backend(module, device, looks=module is not cpu)
+        return _backend(module, device)
     result = _IN_WORDS.get(function, function)
     warnings.warn(
         f"{result} is computed on the CPU: tensors on {device} are moved there, and results back",
@@ -52,11 +52,17 @@ def backend_of(device: torch.device, function: str) -> Backend:
     return CPU
 
 
+@cache
+def _backend(module: ModuleType, device: torch.device) -> Backend:
+    return Backend(module, device, looks=module is not cpu)
+
+
 def looks(device: torch.device) -> bool:
     """Return whether inputs on a device are checked there, when they are first needed."""
     return _module(device) not in (None, cpu)
 
 
+@cache
 def _module(device: torch.device) -> ModuleType | None:
     if device.type == "cpu":
         return cpu

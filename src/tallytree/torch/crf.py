@@ -111,17 +111,14 @@ class CRF(nn.Module):
             )
         if emissions.ndim != 3:
             raise ModelError(f"emissions must have dimension of 3, got {emissions.ndim}")
-        if emissions.shape[2] != self.num_tags:
-            raise ModelError(
-                f"expected last dimension of emissions is {self.num_tags}, got {emissions.shape[2]}"
-            )
-        wanted = emissions.shape[:2]
+        first, second, count = emissions.shape
+        if count != self.num_tags:
+            raise ModelError(f"expected last dimension of emissions is {self.num_tags}, got {count}")
         for name, other in (("tags", tags), ("mask", mask)):
-            if isinstance(other, Tensor) and other.shape != wanted:
-                sizes = f"{tuple(emissions.shape[:2])} and {tuple(other.shape)}"
+            if isinstance(other, Tensor) and other.shape != (first, second):
                 raise ModelError(
-                    f"the first two dimensions of emissions and {name} must match, got {sizes}; batch_first "
-                    f"is {self.batch_first}"
+                    f"the first two dimensions of emissions and {name} must match, got {(first, second)} and "
+                    f"{tuple(other.shape)}; batch_first is {self.batch_first}"
                 )
         given, links = checked_chain(self._turned(emissions), self.transitions)
         ends = ends_of(None, None if mask is None else self._turned(mask), given, first=True)

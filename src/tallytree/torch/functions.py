@@ -94,7 +94,11 @@ class Given(NamedTuple):
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives may be needed."""
-        return torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in self)
+        if torch.is_grad_enabled():
+            for one in self:
+                if one is not None and one.requires_grad:
+                    return True
+        return False
 
     def scores(
         self, ends: Ends, backend: Backend, slopes: bool = False, reduction: Reduction = "none"
@@ -132,14 +136,15 @@ def _last(ends: Ends) -> Tensor:
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
-    if tensor is None or (tensor.dtype == dtype and tensor.device == device and tensor.is_contiguous()):
+    if tensor is None or (tensor.dtype is dtype and tensor.is_contiguous() and tensor.device == device):
         return tensor  # the usual case, without a call to PyTorch
     return tensor.detach().to(device, dtype).contiguous()
 
 
 def ends_of(lengths: Lengths | None, mask: Any, emissions: Tensor, *, first: bool = False) -> Ends:
     """Return where sentences end, checked at once unless a GPU does it later."""
-    ends = Ends(lengths, mask, *emissions.shape[:2], first=first)
+    batch, longest, *_ = emissions.shape
+    ends = Ends(lengths, mask, batch, longest, first=first)
     if not looks(emissions.device):
         _ = ends.lengths
     return ends
@@ -179,13 +184,20 @@ class _Computed(torch.autograd.Function):
         return None, *once(len(slopes), *slopes, gains[0], *tensors)
 
 
-_apply: Any = _Computed.apply
+def _apply(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
+    """Call the autograd function, without PyTorch's wrapper in Python unless ``torch.func`` needs it."""
+    call: Callable[..., Tensor] = _Computed.apply if _transformed() else _called
+    return call(evaluate, *tensors)
+
+
+_called: Any = super(torch.autograd.Function, _Computed).apply
+_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
 def _like(slope: Tensor | None, given: Tensor | None) -> Tensor | None:
     if slope is None or given is None:
         return None
-    alike = slope.dtype == given.dtype and slope.device == given.device
+    alike = slope.dtype is given.dtype and slope.device == given.device
     return slope if alike else slope.to(given.device, given.dtype)
 
 
@@ -225,7 +237,7 @@ def kept(function: Callable[[Any], T]) -> T:
 @eager
 def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
     """Return float64 values as part of the graph of some tensors, with their dtype and device."""
-    return _apply(evaluate, *tensors)  # type: ignore[no-any-return]
+    return _apply(evaluate, *tensors)
 
 
 @eager
@@ -251,7 +263,7 @@ def computed(
 
         return total, shares
 
-    return _apply(evaluate, *given)  # type: ignore[no-any-return]
+    return _apply(evaluate, *given)
 
 
 def reduced(values: Tensor, pull: Pull, reduction: Reduction, ends: Ends) -> tuple[Tensor, Pull]:

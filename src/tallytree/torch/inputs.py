@@ -24,7 +24,7 @@ def checked_floats(tensor: Any, name: str, dimensions: str, ranks: tuple[int, ..
     """Return a floating-point tensor with one of some ranks; raise an error otherwise."""
     if not isinstance(tensor, Tensor):
         raise ModelError(f"{name} must be a tensor of shape {dimensions}, got {type(tensor).__name__}")
-    if not tensor.is_floating_point():
+    if not tensor.dtype.is_floating_point:
         raise ModelError(f"{name} must have a floating-point dtype, got {tensor.dtype}; use {name}.float()")
     if tensor.ndim not in ranks or 0 in tensor.shape:
         raise ModelError(f"{name} must have shape {dimensions} without zeros, got {shape_of(tensor)}")
@@ -43,20 +43,22 @@ def checked_chain(emissions: Any, transitions: Any) -> tuple[Tensor, Tensor]:
     """Return the scores of chains; raise an error if they are invalid."""
     given = checked_floats(emissions, "emissions", "(batch, positions, tags)", (3,))
     batch, positions, tags = given.shape
-    square = "(tags, tags) or (batch, positions - 1, tags, tags)"
     if isinstance(transitions, Tensor) and transitions.ndim == 4 and positions == 1:
         links = transitions  # there are none
     else:
-        links = checked_floats(transitions, "transitions", square, (2, 4))
+        links = checked_floats(transitions, "transitions", _SQUARE, (2, 4))
     wanted = (tags, tags) if links.ndim == 2 else (batch, positions - 1, tags, tags)
     if links.shape != wanted:
         raise ModelError(
-            f"transitions must have shape {square}: for emissions of shape {shape_of(given)}, that is "
+            f"transitions must have shape {_SQUARE}: for emissions of shape {shape_of(given)}, that is "
             f"{wanted}, got {shape_of(links)}"
         )
     if given.device != links.device:
         check_devices(emissions=given, transitions=links)
     return given, links
+
+
+_SQUARE = "(tags, tags) or (batch, positions - 1, tags, tags)"
 
 
 class HasLengths(Protocol):
@@ -158,7 +160,7 @@ def _checked_mask(mask: Any, batch: int, longest: int) -> Tensor:
     if not isinstance(mask, Tensor) or mask.shape != (batch, longest):
         got = shape_of(mask) if isinstance(mask, Tensor) else type(mask).__name__
         raise ModelError(f"mask must be a tensor of shape ({batch}, {longest}), like emissions, got {got}")
-    if mask.dtype not in (torch.bool, torch.uint8):
+    if mask.dtype is not torch.bool and mask.dtype is not torch.uint8:
         raise ModelError(f"mask must have dtype torch.bool, got {mask.dtype}; use mask.bool()")
     return mask
 
@@ -192,20 +194,19 @@ def whole_tags(tags: Any, emissions: Tensor, leading: bool = False) -> Tensor:
 
     `leading`: whether leading dimensions are allowed. The range of tags is not checked.
     """
-    if not isinstance(tags, Tensor) or tags.is_floating_point() or tags.is_complex():
-        tensor = isinstance(tags, Tensor)
-        got = (
-            f"{tags.dtype}; use tags.long()"
-            if tensor
-            else f"{type(tags).__name__}; use torch.as_tensor(tags)"
-        )
+    if not isinstance(tags, Tensor):
+        got = f"{type(tags).__name__}; use torch.as_tensor(tags)"
         raise ModelError(f"tags must be a tensor of integers, got {got}")
-    shape, wanted = tuple(tags.shape[-2:] if leading else tags.shape), tuple(emissions.shape[:2])
-    if shape != wanted:
+    dtype = tags.dtype
+    if dtype.is_floating_point or dtype.is_complex:
+        raise ModelError(f"tags must be a tensor of integers, got {dtype}; use tags.long()")
+    batch, positions, *_ = emissions.shape
+    if (tags.shape[-2:] if leading else tags.shape) != (batch, positions):
+        wanted = batch, positions
         raise ModelError(f"tags must have shape {wanted}, like emissions, got {tuple(tags.shape)}")
     if tags.device != emissions.device:
         check_devices(emissions=emissions, tags=tags)
-    return tags if tags.dtype == torch.int64 else tags.long()
+    return tags if dtype is torch.int64 else tags.long()
 
 
 def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:

@@ -156,7 +156,10 @@ class StructuredHinge(StructuredLoss):
     _function = "hinge"
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-        values, self.gap, pull = functions.hinge(scores, self.loss, self.labels, tags, self.scaling)
+        values, gap, pull = functions.hinge(scores, self.loss, self.labels, tags, self.scaling)
+        object.__setattr__(
+            self, "gap", gap
+        )  # neither a parameter nor a buffer, which a module would look for
         return values, pull
 
 

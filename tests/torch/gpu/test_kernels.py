@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tallytree.torch.gpu import chains as plain  # noqa: E402
-from tallytree.torch.gpu import counted, findings, searching  # noqa: E402
+from tallytree.torch.gpu import counted, decoding, findings, searching  # noqa: E402
 
 INF = float("inf")
 
@@ -78,7 +78,7 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
     upstream = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
     partitions, wanted = plain.likelihood(chains)[0].cpu(), torch.zeros((), dtype=torch.float64)
     slot = findings.slot(chains.device)
-    scores, labels = (x.cpu() for x in plain.viterbi(chains, slot.telling(0)))
+    scores, labels = (x.cpu() for x in decoding.viterbi(chains, slot.telling(0)))
     assert bool(slot.read().flags) == bool((scores == -INF).any())
     for b in range(4):
         everything = torch.stack([problem.score(b, y) for y in problem.labellings(b)])
@@ -270,7 +270,7 @@ def test_draws_have_the_right_frequencies(device: str, shared: bool) -> None:
     uniforms = torch.tensor(np.random.default_rng(0).random((count, 4, 4)))
     chains = problem.chains(device)
     slot = findings.slot(chains.device)
-    labels = plain.draw(chains, uniforms.to(device), slot.telling(0)).cpu()
+    labels = decoding.draw(chains, uniforms.to(device), slot.telling(0)).cpu()
     assert not slot.read().flags
     for b in range(4):
         length = int(problem.lengths[b])

@@ -21,10 +21,19 @@ from tallytree.torch import cpu
 from tallytree.torch.elsewhere import on_cpu
 from tallytree.torch.functions import Pull, Scores, Slopes, reduced
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu import counted, counting, quotients, replays, searching, truth_counts, truths
-from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN, Findings
+from tallytree.torch.gpu import (
+    counted,
+    counting,
+    decoding,
+    labellings,
+    quotients,
+    replays,
+    searching,
+    truth_counts,
+    truths,
+)
+from tallytree.torch.gpu.findings import FORBIDDEN, LIMITED, NOTHING, UNKNOWN
 from tallytree.torch.gpu.looking import Seen, look
-from tallytree.torch.gpu.structures import NO_FINDINGS
 from tallytree.torch.gpu.totals import Totalled
 
 _MANY = "sums with so many tags"
@@ -35,10 +44,12 @@ _MANY = "sums with so many tags"
 
 def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] | None:
     """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
-    seen = Seen(scores, tags)
-    chains, all_of_them = seen.chains, Totalled(scores)
-    if not chains.fits:
+    sizes = plain.sizes_of(scores.emissions, scores.transitions)
+    if not sizes.fits:
         return None
+    # Values that are added up belong to one call. Others may be those of a distribution, which is kept.
+    seen = Seen(scores, tags, sizes.room if scores.slopes and scores.reduction != "none" else 0, sizes)
+    chains, all_of_them = seen.chains, Totalled(scores)
     apart = scores.reduction == "none" and scores.slopes and chains.apart
     slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
     values, first = plain.likelihood(
@@ -78,7 +89,7 @@ def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:
     """Return the probability of each tag at each position; their derivatives are computed on the CPU."""
     seen = Seen(scores)
-    if not seen.chains.fits:
+    if not seen.chains.sizes.fits:
         return on_cpu(cpu.marginals, scores, _MANY)
     _, sums = plain.likelihood(seen.chains, slopes=True, found=seen.telling())
     seen.read()
@@ -96,7 +107,7 @@ def marginals(scores: Scores) -> tuple[Tensor, Pull]:
 def viterbi(scores: Scores) -> Tensor:
     """Return the tags with the highest score; 0 in the padding."""
     seen = look(scores)
-    _, labels = plain.viterbi(seen.chains, seen.telling(NOTHING))
+    _, labels = decoding.viterbi(seen.chains, seen.telling(NOTHING))
     if seen.read().flags & NOTHING:
         return cpu.viterbi(scores.on_cpu())  # raises the error
     return labels
@@ -105,10 +116,10 @@ def viterbi(scores: Scores) -> Tensor:
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
     replays.refuse("sampling")
-    if not Seen(scores).chains.fits:
+    if not Seen(scores).chains.sizes.fits:
         return on_cpu(cpu.sample, scores, _MANY, uniforms)
     seen = look(scores)
-    drawn = plain.draw(seen.chains, uniforms.contiguous(), seen.telling())
+    drawn = decoding.draw(seen.chains, uniforms.contiguous(), seen.telling())
     if seen.read().flags & NOTHING:
         return cpu.sample(scores.on_cpu(), uniforms.cpu())  # raises the error
     return drawn
@@ -128,22 +139,27 @@ def _fitting(
 class _Counted:
     """The counts of a loss relative to the true tags; ``known`` is False if kernels do not support it.
 
-    They are counted while the host prepares what comes next, until :meth:`run` waits for them.
+    They are counted while the host prepares what comes next, until :meth:`run` waits for them. `hinge`:
+    whether that is the search for a hinge.
     """
 
-    def __init__(self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0) -> None:
-        _, positions, states = scores.emissions.shape
+    def __init__(
+        self, scores: Scores, loss: Loss, names: Names, tags: Tensor, and_if: int = 0, hinge: bool = False
+    ) -> None:
+        sizes = plain.sizes_of(scores.emissions, scores.transitions)
+        _, positions, states = sizes.shape
         rules = truths.rules_of(loss, names, states, positions, scores.emissions.device)
         self.known, self._and_if = rules is not None, and_if
         if rules is not None:
-            self.seen = Seen(scores, tags)
-            self._counting = truth_counts.Counting(rules, self.seen, and_if)
+            next_room = searching.room(sizes) + labellings.room(sizes) if hinge else 0
+            self.seen = Seen(scores, tags, truth_counts.room(rules, sizes) + next_room, sizes)
+            self.counting = truth_counts.Counting(rules, self.seen, and_if)
 
     def run(self, summed: bool) -> tuple[truth_counts.Truths, counted.Run] | None:
         """Return the counts, and the run for their tallies; None if unsupported, or if it does not fit."""
         if not self.known:
             return None
-        found, chains = self._counting.truths(self.seen.read(self._and_if)), self.seen.chains
+        found, chains = self.counting.truths(self.seen.read(self._and_if)), self.seen.chains
         run = _fitting(chains, found.tallies, torch.float64 if summed else chains.nodes.dtype, summed)
         return None if run is None else (found, run)
 
@@ -194,13 +210,18 @@ def _quotient(scores: Scores, loss: Loss, names: Names) -> quotients.Quotient | 
 
 def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull] | None:
     """Return the expected loss of each sentence, without tables, if it is a quotient of counts that fits."""
-    quotient, seen = _quotient(scores, loss, names), Seen(scores, tags)
-    if quotient is None or not quotients.shape_of(seen.chains, quotient).fits:
+    quotient, sizes = _quotient(scores, loss, names), plain.sizes_of(scores.emissions, scores.transitions)
+    if quotient is None:
         return None
+    shape = quotients.shape_of(sizes, quotient, scores.emissions.device)
+    if not shape.fits:
+        return None
+    room = truth_counts.room(quotient.rules, sizes, boxes=False)
+    seen = Seen(scores, tags, room + (shape.slopes_room if scores.slopes else 0), sizes)
     counting, chains = truth_counts.Counting(quotient.rules, seen, boxes=False), seen.chains
     all_of_them, slot, truth = Totalled(scores), seen.next_slot(), counting.numbered()
     slopes = scores.slopes and (scores.reduction != "none" or not chains.shared)
-    ask = partial(quotients.risk, chains, quotient, slopes=slopes, total=all_of_them.total)
+    ask = partial(quotients.risk, chains, quotient, shape, slopes=slopes, total=all_of_them.total)
     values, first = ask(truth, tags, found=slot.telling(NOTHING))
     words = seen.read()
     if words.flags & UNKNOWN:
@@ -213,8 +234,9 @@ def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tenso
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        known = NO_FINDINGS if chains.words is None else Findings(chains.words)
-        _, sums = quotients.risk(chains, quotient, truth, tags, gains, slopes=True, found=known)
+        _, sums = quotients.risk(
+            chains, quotient, shape, truth, tags, gains, slopes=True, found=(chains.words, 0, 0)
+        )
         assert sums is not None
         return sums
 
@@ -233,7 +255,7 @@ def objective(
     if known is None:
         return _elsewhere(cpu.objective, scores, "this loss", loss, names, tags, kind)  # type: ignore[no-any-return]
     (truth, run), slot = known, counts.seen.next_slot()
-    against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else None)
+    against = searching.Against(truth.losses, truth.which, tags, truth.right if soft else 0)
     values, first = searching.objective(
         run,
         against,
@@ -247,8 +269,7 @@ def objective(
         _complain(scores, loss, names, tags)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        known = NO_FINDINGS if run.chains.words is None else Findings(run.chains.words)
-        _, sums = searching.objective(run, against, gains, slopes=True, found=known)
+        _, sums = searching.objective(run, against, gains, slopes=True, found=(run.chains.words, 0, 0))
         assert sums is not None
         return sums
 
@@ -259,8 +280,8 @@ def hinge(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, scaling: Scaling
 ) -> tuple[Tensor, Tensor, Pull]:
     """Return the hinge loss of each sentence, a bound on its error, and its derivatives."""
-    counts, all_of_them = _Counted(scores, loss, names, tags, FORBIDDEN), Totalled(scores)
-    best = searching.Best(counts.seen.chains) if counts.known else None
+    counts = _Counted(scores, loss, names, tags, FORBIDDEN, hinge=True)
+    all_of_them, best = Totalled(scores), searching.Best(counts.seen.chains) if counts.known else None
     known = counts.run(summed=False)
     if known is None or best is None:
         found: tuple[Tensor, Tensor, Pull] = _elsewhere(
@@ -274,12 +295,12 @@ def hinge(
     searching.best(run, wanted, total=total, known=slot.quiet, bounds=bounds, into=best)
     slot.free()
 
-    def again(gains: Tensor | None = None) -> plain.Summed:
-        return plain.labelled(run.chains, labellings, gains)
-
-    labellings = plain.Labellings(best.place(3), tags, best.place(1), best)
+    chains, known_best = run.chains, labellings.Labellings(best.place(3), tags, best.place(1), best)
     pull = all_of_them.pull(
-        run.chains, None, again, at_once=lambda *by: plain.labelled_by(run.chains, labellings, *by)
+        chains,
+        None,
+        lambda gains=None: labellings.labelled(chains, known_best, gains),
+        at_once=lambda *by: labellings.labelled_by(chains, known_best, *by),
     )
     return best.values if scores.reduction == "none" else all_of_them.of(best.gaps), best.gaps, pull
 
@@ -287,10 +308,10 @@ def hinge(
 def loss_bytes(scores: Scores, loss: Loss, names: Names, tags: Tensor, objective: str) -> int:
     """Return the device memory of a hinge or an objective: of its tables, or of what it uses instead."""
     if objective == "risk" and (quotient := _quotient(scores, loss, names)) is not None:
-        chains = Seen(scores, tags).chains
-        shape = quotients.shape_of(chains, quotient)
+        device = scores.emissions.device
+        shape = quotients.shape_of(plain.sizes_of(scores.emissions, scores.transitions), quotient, device)
         if shape.fits:
-            return shape.blocks(chains.device) * shape.block_bytes
+            return shape.blocks(device) * shape.block_bytes
     known = _Counted(scores, loss, names, tags).run(summed=objective != "hinge")
     if known is None:
         return 0

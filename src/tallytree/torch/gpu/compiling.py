@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from tallytree.errors import TallytreeError
+from tallytree.kernels.launches import launch_kernel
 
 _HEADERS = (
     "numbers.cuh",
@@ -42,58 +42,43 @@ class Kernel:
     """A function on the device."""
 
     def __init__(self, device: int, function: ctypes.c_void_p, module: ctypes.c_void_p) -> None:
-        self._device, self._function = device, function
+        self._device, self._function = device, function.value or 0
         self._module = module  # keeps the code loaded
         self._memory = 47 << 10  # of 48 KiB, which includes static shared memory
-        self._launch = _driver().cuLaunchKernel
+        self._launch = ctypes.cast(_driver().cuLaunchKernel, ctypes.c_void_p).value or 0
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
-        """Launch on the current stream of the device, with structures or values for :func:`packed`."""
+        """Launch on the current stream of the device.
+
+        Arguments are bytes, or other objects with a buffer, in the form of C: see
+        :mod:`tallytree.torch.gpu.structures`.
+        """
         if memory > self._memory:  # more than the default limit of a block
-            _asked(_driver().cuFuncSetAttribute, self._device, self._function, 8, memory)
+            _called(_driver().cuFuncSetAttribute, self._device, ctypes.c_void_p(self._function), 8, memory)
             self._memory = memory
-        values = [packed(one) for one in arguments]
-        addresses = _ADDRESSES[len(values)](*map(ctypes.addressof, values))
-        asked = self._function, blocks, 1, 1, threads, 1, 1, memory, stream(self._device), addresses, None
-        if _current_device() != self._device or self._launch(*asked):  # not the usual case, or a failure
-            _asked(self._launch, self._device, *asked)
+        inputs = self._launch, self._function, blocks, threads, memory, stream(self._device), arguments
+        if _current_device() != self._device or launch_kernel(*inputs):  # not the usual case, or a failure
+            _called(launch_kernel, self._device, *inputs)
 
 
-_ADDRESSES = [ctypes.c_void_p * count for count in range(8)]
-
-
-def _asked(function: Any, device: int, *arguments: Any) -> None:
+def _called(function: Any, device: int, *arguments: Any) -> None:
     """Call a function of the driver with a device as the current one."""
     if _current_device() != device:
         with torch.cuda.device(device):
-            _asked(function, device, *arguments)
+            _called(function, device, *arguments)
         return
     status = function(*arguments)
     if status == _NO_CONTEXT:  # a new thread: let PyTorch create its context
         torch.cuda.current_stream(device).synchronize()
         status = function(*arguments)
     if status:
-        _checked(status, function.__name__)
+        _checked(status, "cuLaunchKernel" if function is launch_kernel else function.__name__)
 
 
 _NO_CONTEXT = 201
 _current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 """What PyTorch's own functions call, without their checks, which take longer than a launch."""
-
-
-def packed(argument: Any) -> Any:
-    """Return an argument for C: tensors as addresses, None as a null address, integers as int."""
-    if isinstance(argument, ctypes.Structure):
-        return argument
-    if argument is None:
-        return _NULL
-    if isinstance(argument, Tensor):
-        return ctypes.c_void_p(argument.data_ptr())
-    return ctypes.c_int(argument) if isinstance(argument, int) else argument
-
-
-_NULL = ctypes.c_void_p()
 
 
 def stream(device: int) -> int:
@@ -135,13 +120,13 @@ def preparing(device: torch.device) -> Iterator[None]:
         return
     mode = ctypes.c_int(_RELAXED)
     exchange = _driver().cuThreadExchangeStreamCaptureMode
-    _asked(exchange, device.index or 0, ctypes.byref(mode))
+    _called(exchange, device.index or 0, ctypes.byref(mode))
     try:
         with torch.cuda.stream(_beside(device)):
             yield
             torch.cuda.current_stream().synchronize()
     finally:
-        _asked(exchange, device.index or 0, ctypes.byref(mode))
+        _called(exchange, device.index or 0, ctypes.byref(mode))
 
 
 _RELAXED = 2
@@ -249,9 +234,7 @@ def _text(compiler: ctypes.CDLL, program: ctypes.c_void_p, what: str) -> bytes:
 @functools.cache
 def _driver() -> ctypes.CDLL:
     driver = ctypes.CDLL("libcuda.so.1")
-    address = ctypes.c_void_p
-    driver.cuLaunchKernel.argtypes = [address, *7 * [ctypes.c_uint], *3 * [address]]
-    driver.cuStreamQuery.argtypes = [address]
+    driver.cuStreamQuery.argtypes = [ctypes.c_void_p]
     return driver
 
 

@@ -49,11 +49,10 @@ class Chunks:
     own; -1 for none.
     """
 
-    marks: Tensor
+    marks: Tensor | int  # or its address
     goes_on: Tensor
     pairs: Tensor
     groups: Tensor
-    labels_of_type: int | None = None  # k, if marks have another shape
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Tallies:
     """
 
     shifts: Tensor
-    boxes: Tensor
+    boxes: Tensor | int  # or its address
     columns: int
     count: int
     line: int
@@ -79,10 +78,7 @@ class Tallies:
     @property
     def extra_rows(self) -> int:
         """The number of rows of a table besides those of the states."""
-        if self.chunks is None:
-            return 0
-        given = self.chunks.labels_of_type
-        return self.chunks.marks.shape[2] - 1 if given is None else given
+        return 0 if self.chunks is None else self.chunks.groups.shape[1]
 
     @property
     def exceptions(self) -> int:
@@ -300,7 +296,15 @@ class Run:
     @cached_property
     def _batch(self) -> _Batch:
         tallies, chunks = self.tallies, self.tallies.chunks
-        tensors: list[Tensor | None] = [tallies.shifts, tallies.rows, tallies.boxes, None, None, None, None]
+        tensors: list[Tensor | int | None] = [
+            tallies.shifts,
+            tallies.rows,
+            tallies.boxes,
+            None,
+            None,
+            None,
+            None,
+        ]
         if chunks is not None:
             tensors[3:] = chunks.marks, chunks.goes_on, chunks.pairs, chunks.groups
         sizes = (0, 0) if chunks is None else (len(chunks.pairs), len(chunks.groups))

@@ -109,6 +109,7 @@ def _of_batch(statistics: Counted, names: Names, nodes: Tensor, lengths: list[in
         return None
     which = torch.from_numpy(np.searchsorted(different, lengths)).to(nodes.device)
     rows = which.unsqueeze(1) * positions + torch.arange(positions, device=nodes.device)
+    assert isinstance(found.tallies.boxes, Tensor)
     boxes = found.tallies.boxes.to(nodes.device).index_select(0, which)
     shifts = found.tallies.shifts.to(nodes.device)
     return replace(found, tallies=replace(found.tallies, shifts=shifts, boxes=boxes, rows=rows))

@@ -17,6 +17,7 @@ import torch
 
 from tallytree.errors import TallytreeError
 from tallytree.torch.gpu import compiling
+from tallytree.torch.gpu.structures import Findings
 
 FORBIDDEN, UNKNOWN, NOTHING, LIMITED = 8, 16, 32, 64
 WRONG = 7
@@ -38,12 +39,6 @@ class Words(NamedTuple):
     padding: int
 
 
-class Findings(ctypes.Structure):
-    """Where a kernel puts its findings; see ``Findings`` in ``kernels/words.cuh``."""
-
-    _fields_ = [("words", ctypes.c_void_p), ("told", ctypes.c_void_p), ("fatal", ctypes.c_int)]
-
-
 class Slot:
     """Words for the launches of one question, in the order of its stream.
 
@@ -60,7 +55,8 @@ class Slot:
         self.device, self._stream = device, stream
         _EVERY.append(self)  # a kernel may write to its memory whenever it gets there, also after Ctrl-C
         self.words: int = self._words.data_ptr()
-        self.quiet, self._telling = Findings(self.words), Findings(self.words, self._host.data_ptr())
+        self.quiet: Findings = self.words, 0, 0
+        self._telling: Findings = self.words, self._host.data_ptr(), 0
 
     def telling(self, fatal: int) -> Findings:
         """Return where to put findings that are reported; in a CUDA graph, those of `fatal` are errors."""

@@ -5,44 +5,47 @@ If something is wrong, the inputs are checked again on the CPU, which raises the
 
 from __future__ import annotations
 
-import ctypes
-from functools import cached_property
-
 import torch
 from torch import Tensor
 
 from tallytree.torch import cpu
 from tallytree.torch.functions import Scores
 from tallytree.torch.gpu import compiling, findings
-from tallytree.torch.gpu.chains import Chains
-from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Findings, Words
+from tallytree.torch.gpu.chains import Chains, Sizes
+from tallytree.torch.gpu.findings import FORBIDDEN, WRONG, Words
 from tallytree.torch.gpu.replays import Replayed, refuse
-from tallytree.torch.gpu.structures import Ends, Padded
+from tallytree.torch.gpu.structures import ENDS, FINDINGS, PADDED, Findings, packing
 
-
-class _Looking(ctypes.Structure):
-    """The input of ``kernels/looking.cu``."""
-
-    _fields_ = [("given", Padded), ("ends", Ends), ("found", Findings)]
+_LOOKING = packing(PADDED, ENDS, FINDINGS)
+"""The input of ``kernels/looking.cu``."""
 
 
 class Seen:
-    """A batch that kernels check, with the true tags (B, T) if they are given."""
+    """A batch that kernels check, with the true tags (B, T) if they are given.
 
-    def __init__(self, scores: Scores, tags: Tensor | None = None) -> None:
+    `room`, `sizes`: as for :class:`~tallytree.torch.gpu.chains.Chains`.
+    """
+
+    _slot: findings.Slot | None = None
+
+    def __init__(
+        self, scores: Scores, tags: Tensor | None = None, room: int = 0, sizes: Sizes | None = None
+    ) -> None:
         emissions, ends = scores.emissions, scores.ends
         device = emissions.device
         mask, lengths = _here(ends.mask, device), _here(ends.given, device)
-        self.chains = Chains(
-            emissions, scores.transitions, None, scores.start, scores.end, mask=mask, given=lengths
-        )
+        given = emissions, scores.transitions, None, scores.start, scores.end
+        self.chains = Chains(*given, mask=mask, given=lengths, room=room, sizes=sizes)
         self.scores, self.tags = scores, tags
 
-    @cached_property
+    @property
     def slot(self) -> findings.Slot:
         """The words for their findings."""
-        if not compiling.capturing():
-            return findings.slot(self.chains.device)
+        if self._slot is None:
+            self._slot = self._captured() if compiling.capturing() else findings.slot(self.chains.device)
+        return self._slot
+
+    def _captured(self) -> Replayed:
         slot = Replayed(self.scores, self.tags)
         self.chains.words = slot.words
         return slot
@@ -57,8 +60,9 @@ class Seen:
 
     def read(self, and_if: int = 0) -> Words:
         """Wait for the findings; raise an error for invalid inputs, or if bits of `and_if` are set."""
-        words = self.slot.read()
-        if self.slot.captured:
+        slot = self.slot
+        words = slot.read()
+        if slot.captured:
             return words
         if words.flags & (WRONG | and_if):
             self._explain(bool(words.flags & and_if & FORBIDDEN))
@@ -79,7 +83,7 @@ def look(scores: Scores, *, tell: bool = False) -> Seen:
     """Check scores, and where sentences end; report it, or leave that to a later launch."""
     seen = Seen(scores)
     chains, found = seen.chains, seen.telling() if tell else seen.slot.quiet
-    chains.launch("looking.cu", "look", _Looking(chains.padded, chains.ends, found), blocks=chains.blocks())
+    chains.launch("looking.cu", "look", _LOOKING(*chains.inputs, *chains.ends, *found))
     return seen
 
 

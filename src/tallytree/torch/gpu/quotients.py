@@ -8,7 +8,6 @@ numbers with ``Σ w x^k = 1 / (c + k)`` for every ``k`` that is possible, so tha
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -29,9 +28,17 @@ from tallytree.losses.nodes import FBeta, IntersectionOverUnion, Recall
 from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
-from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address
-from tallytree.torch.gpu.findings import Findings
-from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Padded, Total
+from tallytree.torch.gpu.chains import LITTLE, SMALL, Chains, Sizes, Summed, address
+from tallytree.torch.gpu.structures import (
+    FINDINGS,
+    NO_FINDINGS,
+    NO_TOTAL,
+    PADDED,
+    TOTAL,
+    Findings,
+    Total,
+    packing,
+)
 from tallytree.torch.gpu.truth_counts import Numbered
 from tallytree.torch.gpu.truths import Rows, Rules, chunk_rules, position_rules
 
@@ -122,13 +129,14 @@ class Quotient:
     missed: float
     most: int
 
-    @cached_property
-    def extra(self) -> int:
-        """The number of labels of a type of chunk; 0 if positions are counted."""
-        return 0 if self.rules.alphabet is None else self.rules.alphabet.labels.shape[1]
+    def numbers(self, truth: Numbered) -> tuple[int | float, ...]:
+        """Return the numbers of the structure ``Quotient`` in ``kernels/courses.cuh``."""
+        errors, counted, types, goes_on = self._places
+        rules = truth.rows.data_ptr(), address(truth.which), truth.rows.shape[1]
+        return errors, counted, truth.marks, types, goes_on, self.missed, *rules
 
     @cached_property
-    def places(self) -> tuple[int | None, ...]:
+    def _places(self) -> tuple[int, ...]:
         """The addresses of errors, counts, types of labels, and pairs that continue a chunk."""
         its = self.rules.alphabet
         kinds = (None, None) if its is None else (its.types, its.bits)
@@ -211,30 +219,13 @@ def _rows(rule: Callable[[int, int], tuple[Numbers, Numbers]], longest: int) -> 
 # --- the kernel --------------------------------------------------------------------------------------------
 
 
-class _Quotient(ctypes.Structure):
-    """How a loss counts; see ``Quotient`` in ``kernels/courses.cuh``."""
-
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("errors", "counted", "marks", "types", "goes_on")),
-        *(("missed", ctypes.c_double), ("rules", ctypes.c_void_p), ("which", ctypes.c_void_p)),
-        ("width", ctypes.c_int),
-    ]
-
-
-class _Risk(ctypes.Structure):
-    """The input of ``kernels/risks.cu``."""
-
-    _fields_ = [
-        *(("given", Padded), ("counts", _Quotient)),
-        *((name, ctypes.c_void_p) for name in ("labels", "upstream", "scratch")),
-        ("room", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("values", "nodes", "edges", "working")),
-        *(("found", Findings), ("all", Total)),
-    ]
+_RISK = packing(PADDED, "5Pd2Pi", "3Pq4P", FINDINGS, TOTAL)
+"""``Quotient`` in ``kernels/courses.cuh``: errors, counted, marks, types, goes on, missed, rules, which,
+width; labels, upstream, scratch, room, values, nodes, edges, working: ``kernels/risks.cu``."""
 
 
 class Shape:
-    """The blocks of a launch, and their memory."""
+    """The blocks of a launch, and their memory; ``slopes_room`` is as ``Sizes.room``."""
 
     def __init__(
         self, shape: tuple[int, int, int], shared: int, columns: int, extra: int, processors: int, room: int
@@ -254,6 +245,8 @@ class Shape:
         self.room += self.room % 2
         self.tables = 0 if states <= SMALL else self.warps * states**2
         self._most = min(sentences, _MANY // self.warps * processors)
+        derivatives = self._most * (states + 2) * states
+        self.slopes_room = derivatives if shared and derivatives <= LITTLE else 0
 
     def _memory(self, states: int, shared: int) -> int:
         """Return the shared memory of a block: ``Block`` in ``kernels/risks.cu``."""
@@ -288,15 +281,16 @@ class Shape:
 _shape = lru_cache(maxsize=1024)(Shape)
 
 
-def shape_of(chains: Chains, quotient: Quotient) -> Shape:
+def shape_of(sizes: Sizes, quotient: Quotient, device: torch.device) -> Shape:
     """Return the shape of a launch."""
-    numbers = compiling.processors(chains.device), compiling.block_memory(chains.device)
-    return _shape(chains.shape, chains.shared, quotient.most + 1, quotient.extra, *numbers)
+    numbers = compiling.processors(device), compiling.block_memory(device)
+    return _shape(sizes.shape, sizes.shared, quotient.most + 1, quotient.rules.extra, *numbers)
 
 
 def risk(
     chains: Chains,
     quotient: Quotient,
+    shape: Shape,
     truth: Numbered,
     tags: Tensor,
     upstream: Tensor | None = None,
@@ -309,22 +303,16 @@ def risk(
 
     `slopes`, `upstream`, `found`: as for :func:`~tallytree.torch.gpu.searching.objective`.
     """
-    shape, values = shape_of(chains, quotient), chains.values(again=not total.total)
-    blocks = shape.blocks(chains.device)
+    values, blocks = chains.values(again=not total[0]), shape.blocks(chains.device)
     scratch = chains.empty(blocks * (shape.room + shape.tables))
-    sums, nodes, edges = None, None, None
+    sums, nodes, edges = None, 0, 0
     if slopes:
-        sums = chains.empty_slopes(blocks=blocks, tables=blocks)
-        nodes, edges = sums.nodes.data_ptr(), sums.edges.data_ptr()
-    places = truth.marks.data_ptr(), quotient.places[2:], truth.rows.data_ptr(), truth.which.data_ptr()
-    counts = _Quotient(
-        *(*quotient.places[:2], places[0], *places[1], quotient.missed, *places[2:], truth.rows.shape[1])
-    )
+        sums = chains.empty_slopes(blocks, blocks)
+        nodes, edges = sums.nodes.data_ptr(), sums.edges
     memory = scratch.data_ptr()
-    inputs = _Risk(
-        *(chains.padded, counts, tags.data_ptr(), address(upstream), memory, shape.room),
-        *(values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room, found, total),
-    )
+    counts = *quotient.numbers(truth), tags.data_ptr(), address(upstream), memory, shape.room
+    places = values.data_ptr(), nodes, edges, memory + 8 * blocks * shape.room
+    inputs = _RISK(*chains.inputs, *counts, *places, *found, *total)
     run = chains.kernel("risks.cu", "risk", CHUNKS=shape.extra)
     run(blocks, 32 * shape.warps, shape.memory, inputs)
     return values, sums

@@ -17,6 +17,7 @@ from tallytree.errors import ModelError, TallytreeError
 from tallytree.torch.functions import Scores
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.findings import FORBIDDEN, NOTHING, Slot, Words
+from tallytree.torch.gpu.structures import Findings
 from tallytree.torch.inputs import Ends
 
 _NO_WORDS = Words(0, 0, 0, 0)
@@ -47,9 +48,9 @@ class Replayed(Slot):
         """Keep memory that replays read, and that is not the user's."""
         self._kept += memory
 
-    def telling(self, fatal: int) -> Any:
+    def telling(self, fatal: int) -> Findings:
         """Return where to put findings, of which those of `fatal` are errors."""
-        return type(self._telling)(self.words, self._host.data_ptr(), fatal)
+        return *self._telling[:2], fatal
 
     def read(self) -> Words:
         """Return no findings: nothing has run yet."""

@@ -2,71 +2,37 @@
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tallytree.torch.gpu.chains import SMALL, Chains, Summed, address, gathered
+from tallytree.torch.gpu.chains import SMALL, Chains, Sizes, Summed, address, gathered
 from tallytree.torch.gpu.counted import Run
-from tallytree.torch.gpu.findings import Findings
-from tallytree.torch.gpu.structures import NO_FINDINGS, NO_TOTAL, Total
+from tallytree.torch.gpu.structures import FINDINGS, NO_FINDINGS, NO_TOTAL, TOTAL, Findings, Total, packing
 
-_ADDRESS = ctypes.c_void_p
-
-
-class _Answers(ctypes.Structure):
-    """Where results are written; see ``Answers`` in ``kernels/asking.cuh``."""
-
-    _fields_ = [(name, _ADDRESS) for name in ("profiles", "values", "gaps", "slopes", "cells", "labels")]
-
-
-class _Search(ctypes.Structure):
-    """The input of ``kernels/bounds.cu`` and ``kernels/best.cu``."""
-
-    _fields_ = [
-        *((name, _ADDRESS) for name in ("slopes", "offsets", "which", "right")),
-        ("plus", ctypes.c_double),
-        ("scratch", _ADDRESS),
-        ("answers", _Answers),
-        ("found", Findings),
-        ("all", Total),
-        ("listed", ctypes.c_int),
-    ]
+_SEARCH = packing("4PdP", "6P", FINDINGS, TOTAL, "i")
+"""Slopes, offsets, which, right, plus, scratch; answers; listed: ``Search`` in ``kernels/asking.cuh``."""
+_SUMMING = packing("5P")
+"""Scratch, answers, nodes, edges, working: ``kernels/tallies.cu``."""
+_OBJECTIVE = packing("11P", FINDINGS, TOTAL)
+"""Losses, which, labels, right, upstream, scratch, weights, values, nodes, edges, working:
+``kernels/objectives.cu``."""
 
 
-class _Summing(ctypes.Structure):
-    """The input of ``kernels/tallies.cu``."""
-
-    _fields_ = [(name, _ADDRESS) for name in ("scratch", "answers", "nodes", "edges", "working")]
-
-
-class _Objective(ctypes.Structure):
-    """The input of ``kernels/objectives.cu``."""
-
-    _fields_ = [
-        *((name, _ADDRESS) for name in ("losses", "which", "labels", "right", "upstream")),
-        *((name, _ADDRESS) for name in ("scratch", "weights", "values", "nodes", "edges", "working")),
-        ("found", Findings),
-        ("all", Total),
-    ]
-
-
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """The value of a score with each tally: ``slope * (plus + score - right) + offset``.
 
     ``slopes`` and ``offsets`` (rows, count) are shared by sentences: ``which`` (B,), int32, is the row of
-    each; if None, slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` are float64. An
-    offset of -inf forbids a tally.
+    each; if None, slopes are 1 and offsets 0. ``right`` is (B,), and all but ``which`` are float64. ``which``
+    and ``right`` may be addresses. An offset of -inf forbids a tally.
     """
 
     slopes: Tensor | None
     offsets: Tensor | None
-    which: Tensor
-    right: Tensor
+    which: Tensor | int
+    right: Tensor | int
     plus: float = 0.0
 
 
@@ -82,40 +48,51 @@ class Best:
     """
 
     def __init__(self, chains: Chains) -> None:
-        (sentences, positions, _), empty = chains.shape, chains.empty
-        self._sentences, self._space = sentences, empty(sentences * (3 + positions))
-        self.gaps = empty(sentences)
+        self._sentences, self._positions, _ = chains.shape
+        self._space = chains.take(room(chains.sizes))
+        self.gaps = chains.empty(self._sentences)
         self.profiles: Tensor | None = None
 
     def place(self, row: int) -> int:
         """Return the address of values (0), slopes (1), cells (2) or labels (3)."""
-        return self._space.data_ptr() + 8 * row * self._sentences
+        return self._space.place + 8 * row * self._sentences
 
     @property
-    def answers(self) -> _Answers:
-        """The form for a kernel."""
-        values, slopes, cells, labels = map(self.place, range(4))
-        return _Answers(address(self.profiles), values, self.gaps.data_ptr(), slopes, cells, labels)
+    def answers(self) -> tuple[int, ...]:
+        """The numbers of the structure ``Answers`` in ``kernels/asking.cuh``."""
+        place, step = self._space.place, 8 * self._sentences
+        rest = place + step, place + 2 * step, place + 3 * step
+        return address(self.profiles), place, self.gaps.data_ptr(), *rest
+
+    def _part(self, row: int, rows: int = 1) -> Tensor:
+        whole, first = self._space
+        step = 2 * self._sentences
+        return whole[first + row * step : first + (row + rows) * step]
 
     @property  # the result of a call must not be kept by its own derivatives
     def values(self) -> Tensor:
         """The values of the labellings."""
-        return self._space[: self._sentences]
+        return self._part(0).view(torch.float64)
 
     @cached_property
     def slopes(self) -> Tensor:
         """The slopes of their tallies."""
-        return self._space[self._sentences : 2 * self._sentences]
+        return self._part(1).view(torch.float64)
 
     @cached_property
     def cells(self) -> Tensor:
         """Their tallies; -1 if no labelling is allowed."""
-        return self._space[2 * self._sentences :].view(torch.int32)[: self._sentences]
+        return self._part(2)[: self._sentences]
 
     @cached_property
     def labels(self) -> Tensor:
         """The labellings, (B, T)."""
-        return self._space[3 * self._sentences :].view(torch.int64).view(self._sentences, -1)
+        return self._part(3, self._positions).view(torch.int64).view(self._sentences, -1)
+
+
+def room(sizes: Sizes) -> int:
+    """Return the number of words for the best labellings of a batch."""
+    return sizes.shape[0] * (3 + sizes.shape[1])
 
 
 def best(
@@ -137,23 +114,22 @@ def best(
     """
     found, blocks = into or Best(run.chains), run.blocks
     if want_profiles:
-        found.profiles = run.chains.empty(run.chains.shape[0], run.tallies.count, dtype=run.real)
+        found.profiles = run.chains.empty((run.chains.shape[0], run.tallies.count), run.real)
     scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
-    search = _Search(
-        *map(address, (inputs.slopes, inputs.offsets, inputs.which, inputs.right)),
-        *(inputs.plus, scratch.data_ptr(), found.answers, known, total, run.layout.listed if bounds else 0),
-    )
-    if search.listed:
-        run.launch_bounds(search, search.listed)
+    listed = run.layout.listed if bounds else 0
+    places = *map(address, inputs[:4]), inputs.plus, scratch.data_ptr()
+    search = _SEARCH(*places, *found.answers, *known, *total, listed)
+    if listed:
+        run.launch_bounds(search, listed)
     run.launch("best.cu", "best", search, blocks=blocks)
     return found
 
 
 def log_tallies(run: Run) -> Tensor:
     """Return log Z of every tally, (B, count), float64."""
-    answers, blocks = run.chains.empty(run.chains.shape[0], run.tallies.count), run.blocks
+    answers, blocks = run.chains.empty((run.chains.shape[0], run.tallies.count)), run.blocks
     scratch = run.chains.empty(blocks * run.layout.bytes, dtype=torch.uint8)
-    inputs = _Summing(scratch.data_ptr(), answers.data_ptr(), None, None, None)
+    inputs = _SUMMING(scratch.data_ptr(), answers.data_ptr(), 0, 0, 0)
     run.launch("tallies.cu", "log_tallies", inputs, blocks=blocks)
     return answers
 
@@ -161,7 +137,7 @@ def log_tallies(run: Run) -> Tensor:
 def _expected(run: Run) -> tuple[Summed, Tensor, int, int]:
     """Return memory for derivatives, for the tables of blocks, and the addresses of its parts."""
     blocks, states = run.blocks, run.chains.shape[2]
-    sums, tables = run.chains.empty_slopes(blocks=blocks, tables=blocks), blocks * run.layout.bytes
+    sums, tables = run.chains.empty_slopes(blocks, blocks), blocks * run.layout.bytes
     weights = 8 * blocks * run.tallies.count
     own = 0 if states <= SMALL else 8 * blocks * run.layout.threads // 32 * states * states
     scratch = run.chains.empty(-(-tables // 8) * 8 + weights + own, dtype=torch.uint8)
@@ -172,23 +148,22 @@ def _expected(run: Run) -> tuple[Summed, Tensor, int, int]:
 def tally_expectations(run: Run, upstream: Tensor) -> tuple[Tensor, ...]:
     """Return the gradient of ``sum(upstream * log_tallies)`` for nodes and weights; upstream is float64."""
     sums, scratch, _, working = _expected(run)
-    places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
-    inputs = _Summing(scratch.data_ptr(), upstream.data_ptr(), *places)
+    places = sums.nodes.data_ptr(), sums.edges, working
+    inputs = _SUMMING(scratch.data_ptr(), upstream.data_ptr(), *places)
     run.launch("tallies.cu", "tally_expectations", inputs, blocks=sums.blocks, extra=run.layout.staged)
     return gathered(run.chains, sums, in_place=True)
 
 
-@dataclass(frozen=True)
-class Against:
+class Against(NamedTuple):
     """What an objective compares with: losses (rows, count), the row of each sentence, and the true tags.
 
-    ``right`` are the scores of the tags for the softmax margin; for the expected loss they are None.
+    ``right`` is the address of the scores of the tags for the softmax margin; for the expected loss it is 0.
     """
 
     losses: Tensor
-    which: Tensor
+    which: Tensor | int
     tags: Tensor
-    right: Tensor | None
+    right: int
 
 
 def objective(
@@ -206,21 +181,16 @@ def objective(
     a sentence without an allowed labelling, if that is reported.
     """
     values, blocks = run.chains.empty(run.chains.shape[0]), run.blocks
-    places: tuple[int | None, ...] = None, None, None
+    places = 0, 0, 0
     if slopes:
         sums, scratch, weights, working = _expected(run)
-        places = sums.nodes.data_ptr(), sums.edges.data_ptr(), working
+        places = sums.nodes.data_ptr(), sums.edges, working
     else:
         sums = None
         tables = -(-blocks * run.layout.bytes // 8) * 8
         scratch = run.chains.empty(tables + 8 * blocks * run.tallies.count, dtype=torch.uint8)
         weights = scratch.data_ptr() + tables
-    its = against.losses, against.which, against.tags, against.right, upstream
-    inputs = _Objective(
-        *map(address, its),
-        *(scratch.data_ptr(), weights, values.data_ptr(), *places),
-        found,
-        total,
-    )
+    memory = scratch.data_ptr(), weights, values.data_ptr()
+    inputs = _OBJECTIVE(*map(address, against), address(upstream), *memory, *places, *found, *total)
     run.launch("objectives.cu", "objective", inputs, blocks=blocks, extra=run.layout.staged if slopes else 0)
     return values, sums

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
 from tallytree.torch.functions import Pull, Scores, Slopes
 from tallytree.torch.gpu import chains as plain
-from tallytree.torch.gpu.structures import NO_TOTAL, Total
+from tallytree.torch.gpu.structures import NO_TOTAL
+
+_DIVISORS = {"sum": 1.0, "token_mean": 0.0}
 
 
 class Totalled:
@@ -19,12 +20,13 @@ class Totalled:
     """
 
     def __init__(self, scores: Scores) -> None:
-        self.scores, self._value, self.total = scores, None, NO_TOTAL
+        self.scores, self.total = scores, NO_TOTAL
+        self._value: Tensor | None = None
         if scores.reduction != "none":
             emissions = scores.emissions
-            self._value = torch.empty((), dtype=emissions.dtype, device=emissions.device)
-            divisor = {"sum": 1.0, "mean": float(len(emissions)), "token_mean": 0.0}[scores.reduction]
-            self.total = Total(self._value.data_ptr(), divisor)
+            self._value = emissions.new_empty(())
+            divisor = float(emissions.shape[0]) if scores.reduction == "mean" else _DIVISORS[scores.reduction]
+            self.total = self._value.data_ptr(), divisor
 
     def of(self, values: Tensor) -> Tensor:
         """Return the total, or the values if they are not added up."""
@@ -33,7 +35,7 @@ class Totalled:
     @property
     def rate(self) -> float:
         """The derivative of the result by each value; 0: one over the number of positions."""
-        divisor: float = 1.0 if self._value is None else self.total.divisor
+        divisor = 1.0 if self._value is None else self.total[1]
         return 1 / divisor if divisor else 0.0
 
     def pull(

@@ -8,7 +8,6 @@ keys are cached on the device.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -34,13 +33,9 @@ _MOST = 1 << 28
 """The maximum bytes of losses that are cached on a device for one set of rules."""
 
 
-class RuleStructure(ctypes.Structure):
-    """The rules for a kernel; see ``Rules`` in ``kernels/counting.cu``."""
-
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("reach", "types", "labels", "goes_on", "known")),
-        *((name, ctypes.c_int) for name in ("background", "by_size", "lines", "line")),
-    ]
+RULES = "5P4i"
+"""``Rules`` in ``kernels/counting.cu``: reach, types, labels, goes on, known;
+background, by size, lines, line."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +53,12 @@ class Alphabet:
 class Known:
     """The losses of known keys: rows (rows, count), and the row of each key, -1 if unknown.
 
-    ``structure``: for kernels, with the rules that these belong to.
+    ``numbers``: those of the structure ``RULES``, with the rules that these belong to.
     """
 
     row_of: Tensor
     rows: Tensor
-    structure: RuleStructure | None = None
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +83,8 @@ class Rules:
         The maximum number of lines and cells within a line that a position adds, for each true tag.
     sizes : tuple of int
         The number of lines of the grid, and of cells of a line.
+    extra : int
+        The number of labels of a type of chunk; 0 if positions are counted.
     known : Known
         The losses that are known so far.
     """
@@ -106,6 +103,7 @@ class Rules:
     ) -> None:
         self.shifts, self.sizes, self.reach, self.alphabet = shifts, sizes, reach, alphabet
         self._row, self._numbers = row, (background, int(by_size), *sizes)
+        self.extra = 0 if alphabet is None else alphabet.labels.shape[1]
         longest = sizes[0]
         keys = longest if by_size else longest * longest
         self._by_size, self._reached = by_size, [1, 1] if reach is None else reach.amax(0).tolist()
@@ -155,14 +153,13 @@ class Rules:
         )
         return int((lines * cells).sum())
 
-    def structure(self, known: Known) -> RuleStructure:
+    def numbers(self, known: Known) -> tuple[int, ...]:
         """Return the rules in the form for a kernel."""
-        if known.structure is None:
+        if not known.numbers:
             its = self.alphabet
             chunks = (None, None, None) if its is None else (its.types, its.labels, its.bits)
-            places = map(address, (self.reach, *chunks, known.row_of))
-            known.structure = RuleStructure(*places, *self._numbers)
-        return known.structure
+            known.numbers = *map(address, (self.reach, *chunks, known.row_of)), *self._numbers
+        return known.numbers
 
 
 # --- rules of losses ---------------------------------------------------------------------------------------
