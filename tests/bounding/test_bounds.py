@@ -171,7 +171,7 @@ def wrong_certificates(found):
     changes = {
         "regret|beyond the budget": {"parts": tuple(p._replace(budget=p.budget - 0.5) for p in parts)},
         "outside all boxes": {"parts": tuple(p._replace(low=p.high) for p in parts)},
-        "was not looked at|above|the value": {"value": evidence.value - 0.1},
+        "was not examined|above|the value": {"value": evidence.value - 0.1},
     }
     for words, change in changes.items():
         before = {name: getattr(evidence, name) for name in change}
@@ -202,7 +202,7 @@ def test_a_labelling_that_was_missed_is_found():
     evidence.value = second.score
     evidence.parts = tuple(part._replace(budget=part.budget + 0.1) for part in evidence.parts)
     missed = tt.Solution(second.score, second.score, second.tally, second.assignment, model, found.proof)
-    with pytest.raises(AssertionError, match="was not looked at"):
+    with pytest.raises(AssertionError, match="was not examined"):
         check_bounds(missed)
 
 

@@ -224,3 +224,25 @@ def test_a_search_that_gave_way_goes_on_where_the_table_does_not_fit(monkeypatch
     found = tt.solve(model, [ones], objective, strategy="bounds", memory_limit=5e6)
     assert found.tally == full.tally and found.value == pytest.approx(full.value, rel=1e-12)
     assert isinstance(found.certificate, BoundsCertificate)
+
+
+@pytest.mark.parametrize("target", [30, 33, 47, 71, 90])
+@pytest.mark.parametrize("several", [False, True])
+def test_infinity_matters_only_at_tallies_that_a_labelling_has(target, several):
+    """Tallies are even, but the search also evaluates the function at odd ones."""
+    rng = np.random.default_rng(target)
+    model = tt.Model.chain(rng.normal(size=(60, 3)), rng.normal(size=(3, 3)))
+    pairs = [tt.node_statistic(np.tile(row, (60, 1)), name="k") for row in ([0, 2, 0], [0, 0, 2])]
+    statistics = pairs if several else pairs[:1]
+
+    def objective(score, k, *others):
+        return score - 0.1 * np.abs(k - target) + 1 / np.abs(k - target)
+
+    if target % 2:
+        full, bounds = (tt.solve(model, statistics, objective, strategy=s) for s in ("full", "bounds"))
+        assert full.tally == bounds.tally
+        assert full.value == pytest.approx(bounds.value, rel=1e-12)
+        return
+    for strategy in ("auto", "full", "bounds"):
+        with pytest.raises(tt.ObjectiveError, match=rf"^the objective is inf at tally \(k(_0)?={target}\b"):
+            tt.solve(model, statistics, objective, strategy=strategy)

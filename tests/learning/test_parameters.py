@@ -131,7 +131,7 @@ def test_numbers_may_be_numpys(kind, name, value):
 def test_hashed_features_are_not_counted(kind):
     X, y = ESTIMATORS[kind]
     estimator = kind(hashed=16, min_count=2)
-    text = r"^min_count=2 has no effect with hashed=16, because hashed features are not counted; set one of"
+    text = r"^min_count=2 has no effect with hashed=16, because hashed features are not counted; remove one"
     with pytest.raises(tt.ModelError, match=text):
         estimator.fit(X, y)
     assert vars(estimator).keys() == vars(kind()).keys(), "nothing is set"

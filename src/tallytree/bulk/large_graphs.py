@@ -26,29 +26,29 @@ MOST_LISTED = 192
 """Up to this many variables, listing all tallies of two counts is faster than a search over boxes."""
 
 
-def searched_alone(arguments: LossArguments, numbers: Iterable[int], options: BatchOptions) -> set[int]:
+def searched_alone(asked: LossArguments, numbers: Iterable[int], options: BatchOptions) -> set[int]:
     """Return which of some problems of a batch are searched by bounds, each on its own."""
-    if options.strategy == "full" or arguments.tallies > 1:
+    if options.strategy == "full" or asked.tallies > 1:
         return set()
     large = [
         (number, model)
-        for number, model in ((number, arguments.models[number]) for number in numbers)
+        for number, model in ((number, asked.models[number]) for number in numbers)
         if isinstance(model, Model) and len(model.cardinalities) >= _OTHERS
     ]
     chains = {model.key: is_chain(model) for model in {model.key: model for _, model in large}.values()}
     return {
         number
         for number, model in large
-        if not chains[model.key] and _worth_it(arguments, number, model, options)
+        if not chains[model.key] and _worth_it(asked, number, model, options)
     }
 
 
-def _worth_it(arguments: LossArguments, number: int, model: Model, options: BatchOptions) -> bool:
+def _worth_it(asked: LossArguments, number: int, model: Model, options: BatchOptions) -> bool:
     links = sum(len(block) for block in model.blocks if block.arity > 1)
     if links < len(model) and len(model) < _FOREST:
         return False
     try:
-        price = price_of(arguments.problem(number).query(), Options(plan=options.plan))
+        price = price_of(asked.problem(number).query(), Options(plan=options.plan))
     except TallytreeError:  # reported by the batch
         return False
     return price is not None and price.tried

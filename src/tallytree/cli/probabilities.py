@@ -61,7 +61,7 @@ def add(commands: Commands) -> None:
         type=natural,
         default=reports.MOST_ROWS,
         metavar="ROWS",
-        help=f"show only the most probable tallies, this many (default {reports.MOST_ROWS}; 0 for all)",
+        help=f"show only this many tallies, the most probable ones (default {reports.MOST_ROWS}; 0 for all)",
     )
     sample.add_argument(
         "-n", "--number", type=natural, default=1, metavar="N", help="the number of samples (default 1)"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, count
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
@@ -97,19 +97,33 @@ def _function_names(network: IntegerNetwork) -> tuple[list[str], list[str]]:
     the others are called ``ones_2``, ``ones_3`` and so on; the reader joins them again.
     """
     given = [k.name if k.name and _PLAIN_NAME.fullmatch(k.name) else None for k in network.knapsacks]
-    reserved = {name for name in given if name is not None}
-    counts, taken = list[str](), set[str]()
-    for number, name in enumerate(given):
-        new = name is not None and name not in taken
-        counts.append(name if name is not None and new else _unused(name or f"c{number}", reserved | taken))
-        taken.add(counts[-1])
-    return counts, [_unused(f"f{number}", taken) for number in range(len(network.tables))]
+    names = _Names({name for name in given if name is not None})
+    counts = [names.unused(f"c{k}") if name is None else names.of(name) for k, name in enumerate(given)]
+    return counts, [names.unused(f"f{number}") for number in range(len(network.tables))]
 
 
-def _unused(name: str, taken: Collection[str]) -> str:
-    """Return a name, with a number appended if it is taken."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(other for other in chain([name], numbered) if other not in taken)
+class _Names:
+    """Distinct names; the `reserved` ones are kept for their first use."""
+
+    def __init__(self, reserved: set[str]) -> None:
+        self._fresh, self._taken = set(reserved), set(reserved)
+        self._numbers: dict[str, Iterator[int]] = {}
+
+    def of(self, name: str) -> str:
+        """Return a reserved name, at first unchanged, then with a number appended."""
+        if name in self._fresh:
+            self._fresh.remove(name)
+            return name
+        return self.unused(name)
+
+    def unused(self, name: str) -> str:
+        """Return a name, with a number appended if it is taken."""
+        numbers = self._numbers.setdefault(name, count(2))
+        chosen = name
+        while chosen in self._taken:
+            chosen = f"{name}_{next(numbers)}"
+        self._taken.add(chosen)
+        return chosen
 
 
 def _decimal(cost: int, decimals: int) -> str:

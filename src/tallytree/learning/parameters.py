@@ -68,5 +68,5 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     if hashed is not None and least > 1:
         raise ModelError(
             f"min_count={least} has no effect with hashed={hashed}, because hashed features are not counted; "
-            "set one of them"
+            "remove one of them"
         )

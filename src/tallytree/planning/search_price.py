@@ -27,15 +27,15 @@ Program = native.Skeleton
 
 MOST_STATISTICS = 3
 LARGEST_WEIGHT = 2**30
-"""Weights from here on do not fit in the 32 bits that a search has for them, so there is no search."""
+"""A search has 32 bits for a weight: from here on, there is none."""
 SLOWER = 10
 """The number of table operations that take as long as one unit of work."""
 
 WORTH_TRYING = 1.5e6
-"""A search is tried if the full table takes at least this much work: some milliseconds."""
+"""A search is tried if the full table takes as long as this much work, at least: some milliseconds."""
 
 SHARE = 0.5
-"""The fraction of the least time of a table that a search may take before the table is computed."""
+"""The fraction of what a table takes at least, which a search may take before the table is computed."""
 
 _FEWEST = 2 / 3  # of the usual number of passes: few searches take less
 
@@ -65,7 +65,7 @@ class SearchPrice(NamedTuple):
     table_operations : float
         The number of add-max operations of the full table, from the ranges of its tallies.
     pass_work, setup_work, table_work : float
-        The time of one pass, of setting up a search, and a lower bound on that of the full table.
+        The time of one pass, of setting up a search, and of the full table; of the table at least.
     """
 
     passes: int
