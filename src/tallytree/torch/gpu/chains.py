@@ -21,7 +21,6 @@ from tallytree.torch.gpu.structures import (
     PADDED,
     TOTAL,
     Findings,
-    Padded,
     Total,
     packing,
 )
@@ -177,11 +176,6 @@ class Chains:
         self.inputs = *scores, place, sentences, positions, self.shared
         self._given = mask, given  # keeps their memory
         self.ends = address(mask), address(given)
-
-    @property
-    def padded(self) -> Padded:
-        """The inputs as a part of a larger structure."""
-        return Padded(*self.inputs)
 
     @property
     def lengths(self) -> Tensor:

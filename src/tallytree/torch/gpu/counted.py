@@ -6,7 +6,6 @@ numbered like the cells of a grid, row by row. ``kernels/counted.cuh`` describes
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil
@@ -19,7 +18,7 @@ from tallytree.errors import BudgetError
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, SMALL, Chains, address
-from tallytree.torch.gpu.structures import Padded
+from tallytree.torch.gpu.structures import PADDED, packing
 
 _THREADS = 1024
 """Threads per multiprocessor; for sums more than run at once, so that blocks end about together."""
@@ -96,16 +95,9 @@ def placed(boxes: Tensor) -> tuple[Tensor, int]:
     return found, int(sizes.sum(1).max())
 
 
-class _Batch(ctypes.Structure):
-    """The input of a kernel; see ``Batch`` in ``kernels/counted.cuh``."""
-
-    _fields_ = [
-        ("given", Padded),
-        *((name, ctypes.c_void_p) for name in ("shifts", "rows", "boxes", "marks", "goes_on", "pairs")),
-        ("groups", ctypes.c_void_p),
-        *((name, ctypes.c_int) for name in ("pair_count", "group_count", "tallies")),
-        *((name, ctypes.c_int) for name in ("line", "columns", "row_count", "by_length")),
-    ]
+_BATCH = packing(PADDED, "7P7i")
+"""Shifts, rows, boxes, marks, goes on, pairs, groups; numbers of pairs, groups, tallies, line, columns, number of
+rows, by length: ``Batch`` in ``kernels/counted.cuh``."""
 
 
 class Sized(NamedTuple):
@@ -294,7 +286,7 @@ class Run:
         run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, inputs)
 
     @cached_property
-    def _batch(self) -> _Batch:
+    def _batch(self) -> bytes:
         tallies, chunks = self.tallies, self.tallies.chunks
         tensors: list[Tensor | int | None] = [
             tallies.shifts,
@@ -310,4 +302,4 @@ class Run:
         sizes = (0, 0) if chunks is None else (len(chunks.pairs), len(chunks.groups))
         numbers = *sizes, tallies.count, tallies.line, self.layout.columns
         shifts = tallies.shifts.numel() // self.chains.shape[2]
-        return _Batch(self.chains.padded, *map(address, tensors), *numbers, shifts, tallies.by_length)
+        return _BATCH(*self.chains.inputs, *map(address, tensors), *numbers, shifts, tallies.by_length)

@@ -6,7 +6,6 @@ Fields are described by the letters of :mod:`struct`: ``P`` is an address, 0 if 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from struct import Struct
 
@@ -34,12 +33,3 @@ Findings = tuple[int, int, int]
 Total = tuple[int, float]
 NO_FINDINGS: Findings = (0, 0, 0)
 NO_TOTAL: Total = (0, 0.0)
-
-
-class Padded(ctypes.Structure):
-    """The fields of ``PADDED``, as a part of a larger structure."""
-
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("nodes", "weights", "start", "end", "lengths")),
-        *((name, ctypes.c_int) for name in ("sentences", "positions", "shared")),
-    ]
