@@ -392,6 +392,7 @@ def chain_bends(
     importance: NDArray[np.float64],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+
 class QuotientCounts:
     def __init__(
         self,

@@ -7,17 +7,24 @@ its derivatives with respect to every score (:func:`objective_of_chains`). Every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.chain_sums import ChainSums, LaidChains, check_refused, put_packed, sum_laid_chains
+from tallytree.bulk.chain_sums import (
+    ChainSums,
+    LaidChains,
+    check_refused,
+    check_scores,
+    put_packed,
+    sum_laid_chains,
+)
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.kind_tables import Integers
-from tallytree.bulk.quotients import quotient_of
+from tallytree.bulk.quotients import Quotient, quotient_of, turned_quotient
 from tallytree.bulk.risks import risks_of_quotients
 from tallytree.bulk.truth_tables import TruthTables
 from tallytree.errors import ModelError
@@ -159,12 +166,25 @@ def risks_of_laid_chains(
         return objective_by_tables(some, loss, right, "risk", importance[numbers], threads, numbers=numbers)
 
     quotient = quotient_of(loss, chains.emissions.shape[1], names)
+    return _risks(chains, quotient, truths, importance, by_tables, threads)
+
+
+def _risks(
+    chains: LaidChains,
+    quotient: Quotient | None,
+    truths: Integers,
+    importance: Floats,
+    by_tables: Callable[[Integers], ChainSums],
+    threads: int,
+) -> ChainSums:
+    """Compute expected losses without tables if they are quotients, and from tables otherwise."""
     if quotient is not None:
         limit = default_memory_limit()
         return risks_of_quotients(
             chains, quotient, truths, importance, by_tables, memory_limit=limit, threads=threads
         )
     everyone = np.arange(len(chains.lengths))
+    check_scores(chains, everyone)
     sums = by_tables(everyone)
     found = ChainSums(sums.values, *map(np.zeros_like, (chains.emissions, chains.links)))
     put_packed(chains, everyone, (sums.labels, sums.links), found)
@@ -275,23 +295,35 @@ def _position_tables(models: Sequence[Model], loss: Loss) -> TruthTables:
     return tables
 
 
-def risks_of_tables(
+def risks_of_truths(
     chains: Chains,
     tables: TruthTables,
     labels: Integers,
-    losses: Sequence[native.LossTable],
+    turned: Callable[[int, int], native.LossTable],
     threads: int | None = None,
 ) -> Floats:
-    """Return the mean of given losses of tallies relative to given labellings, for each of many chains."""
-    kinds, _ = tables.kinds(labels, chains.lengths)
-    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-    given = native.Truths(tables.compiled, kinds, labels, losses, np.zeros((0, 0)), 1)
-    skeletons = [tables.chain(length, True) for length in chains.lengths]
-    batch.add_chains(skeletons, chains.emissions, chains.links, given)
-    nothing = np.zeros(len(chains.lengths))
-    values, _ = batch.expect(native.Objective.RISK, nothing, thread_count(threads))
-    check_refused(batch, np.arange(len(chains.lengths)))
-    return values
+    """Return the expected loss of given labellings if the truth is drawn from the chains.
+
+    `turned`: returns the losses of a labelling of some size and length, by what a truth has in common with it
+    and what it has beyond that.
+    """
+    laid, nothing = laid_chains(chains), np.zeros(len(chains.lengths))
+
+    def by_tables(numbers: Integers) -> ChainSums:
+        some, right = laid.packed(numbers, chains.names), labels[laid.positions(numbers)]
+        kinds, sizes = tables.kinds(right, some.lengths)
+        losses = list(map(turned, sizes, some.lengths))
+        batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        given = native.Truths(tables.compiled, kinds, right, losses, np.zeros((0, 0)), 1)
+        batch.add_chains([tables.chain(n, True) for n in some.lengths], some.emissions, some.links, given)
+        values, (by_labels, by_links) = batch.expect(
+            native.Objective.RISK, nothing[numbers], thread_count(threads)
+        )
+        check_refused(batch, numbers)
+        return ChainSums(values, by_labels, by_links)
+
+    quotient = turned_quotient(tables.recipe, chains.emissions.shape[1], chains.names)
+    return _risks(laid, quotient, labels, nothing, by_tables, thread_count(threads)).values
 
 
 def folded_losses(

@@ -1,8 +1,8 @@
 """Inverses as sums of powers, by Gauss's quadrature.
 
-``1 / (c + k) = ∫ x^(c + k - 1) dx`` on [0, 1], and Gauss's quadrature for the weight ``x^(c - 1)`` has numbers
-between 0 and 1 and positive weights with ``Σ w x^k = 1 / (c + k)``, exactly for ``k`` up to twice their number
-less one, and nearly so for many more.
+``1 / (c + k) = ∫ x^(c + k - 1) dx`` on [0, 1], and Gauss's quadrature for the weight ``x^(c - 1)`` has
+numbers between 0 and 1 and positive weights with ``Σ w x^k = 1 / (c + k)``: exactly for ``k`` less than twice
+their number, and nearly so for many more.
 """
 
 from __future__ import annotations

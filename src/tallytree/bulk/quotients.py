@@ -106,8 +106,9 @@ class Quotient:
     @cached_property
     def compiled(self) -> native.QuotientCounts:
         """The counts in the form for native code."""
-        none = np.zeros(0, dtype=np.int32), np.zeros((0, 0), dtype=np.bool_)
-        return native.QuotientCounts(self.errors, self.counted, *(self.chunks or none), self.missed)
+        none = ChunkLabels(np.zeros(0, dtype=np.int32), np.zeros((0, 0), dtype=np.bool_))
+        types, boundaries = self.chunks or none
+        return native.QuotientCounts(self.errors, self.counted, types, boundaries, self.missed)
 
     def width(self, longest: int) -> int:
         """Return the length of a row of numbers for truths of up to some length."""
