@@ -32,6 +32,7 @@ void rows_times(const double *a, Int count, Int rows, const double *m, Int strid
     Int r = 0;
     for (; r + kRows <= count; r += kRows)
         rows_times_block<kRows>(a + r * stride, rows, m, stride, out + r * stride, n);
+    for (; r + 2 <= count; r += 2) rows_times_block<2>(a + r * stride, rows, m, stride, out + r * stride, n);
     for (; r < count; r++) rows_times_block<1>(a + r * stride, rows, m, stride, out + r * stride, n);
 }
 
@@ -60,6 +61,7 @@ INLINE void add_outer_block(const double *a, const double *b, Int count, Int str
 void add_outer(const double *a, const double *b, Int count, Int rows, Int stride, double *out, Int n) {
     Int i = 0;
     for (; i + kRows <= rows; i += kRows) add_outer_block<kRows>(a + i, b, count, stride, out + i * stride, n);
+    for (; i + 2 <= rows; i += 2) add_outer_block<2>(a + i, b, count, stride, out + i * stride, n);
     for (; i < rows; i++) add_outer_block<1>(a + i, b, count, stride, out + i * stride, n);
 }
 
