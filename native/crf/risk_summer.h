@@ -59,7 +59,7 @@ class RiskSummer : public ChainSummer {
     // Columns are summed together as long as they fit a cache.
     Index block(Index chain) const {
         const auto all = static_cast<Index>(rules_.row(chain)[0]);
-        const Index fit = std::max<Index>(8, (Index{1} << 16) / (chains_.lengths[chain] * width_));
+        const Index fit = std::max<Index>(8, (Index{1} << 16) / (std::max<Index>(chains_.lengths[chain], 1) * width_));
         const Index blocks = (all + fit - 1) / fit;
         return (all + blocks - 1) / blocks;
     }
@@ -83,7 +83,7 @@ class RiskSummer : public ChainSummer {
     }
     ColumnSteps steps_into(Index m) const {
         const auto count = static_cast<Index>(apart_.size());
-        const Index begin = chains_.own_links ? (m - 1) * count * width_ : 0;
+        const Index begin = chains_.own_links && m ? (m - 1) * count * width_ : 0;
         return {m ? count : 0, apart_.data(), into_.data() + begin, from_.data() + begin};
     }
     double factor(Index m, Index i, Index j) const { return table(links_, m)[i * width_ + j]; }

@@ -222,6 +222,18 @@ def test_nothing_is_allowed():
     assert not found.labels[:3].any() and np.isfinite(found.links).all()
 
 
+@pytest.mark.parametrize("loss", [tt.losses.FBeta(background="O"), tt.losses.ChunkFBeta()], ids=str)
+def test_empty_chains_have_no_loss(loss):
+    some, truths, importance = longer(5, [0, 4, 0, 3, 0])
+    some = some._replace(names=BIO)
+    found = objective_of_chains(some, loss, truths, "risk", importance)
+    rest = some._replace(lengths=[4, 3])
+    wanted = objective_of_chains(rest, loss, truths, "risk", importance[[1, 3]])
+    np.testing.assert_array_equal(found.values, [0.0, wanted.values[0], 0.0, wanted.values[1], 0.0])
+    agree(found[1:], wanted[1:])
+    np.testing.assert_array_equal(expected_losses(some, loss, truths)[[0, 2, 4]], 0.0)
+
+
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(("loss", "names"), [LOSSES[0], LOSSES[3], LOSSES[9], LOSSES[13]], ids=str)
 def test_results_do_not_depend_on_threads_or_instruction_sets(loss, names, own):
