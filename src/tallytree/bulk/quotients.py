@@ -162,8 +162,8 @@ def _widened(rows: Numbers, width: int) -> Numbers:
 
 def _rule(offset: float, length: int) -> Powers:
     """Return the numbers for quotients with an offset, in sentences of some length; errors are 0 if k is."""
-    step = 4 * 2 ** max(0, (length - 1).bit_length() - 5)  # so that sentences of similar length share them
-    most = -(-length // step) * step
+    step = 2 * 2 ** max(0, length.bit_length() - 5)  # so that sentences of similar length share them
+    most = (length // step + 1) * step - 1  # odd: as many numbers are exact for the even one before
     if offset > 0:
         return inverses(offset, most)
     x, w = inverses(1.0, most - 1)
