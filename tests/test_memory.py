@@ -169,7 +169,7 @@ def test_what_products_leave_behind_counts_towards_the_memory_limit():
             scores = rng.normal(size=(first + second, 3))
             scores[first:, 2] = -np.inf
             some = Chains(scores, rng.normal(size=(3, 3)), [first, second], None)
-            loss, truths = tt.losses.FBeta(background=0), rng.integers(0, 2, first + second)
+            loss, truths = tt.losses.Precision(background=0), rng.integers(0, 2, first + second)
             expectations.objective_of_chains(some, loss, truths, "risk", threads=1)
 
         def small(limit):
@@ -209,14 +209,13 @@ _BATCHES = """
         options["truths"] = truths
         return lambda limit: len(tt.loss_augmented_batch(models, loss, memory_limit=limit, **options))
 
-    def risks(count, length, **options):
+    def risks(count, length, of=tt.losses.Precision(background=0), labels=3, **options):
         rng = np.random.default_rng(0)
         sizes = [length] * count
-        chains = Chains(rng.normal(size=(sum(sizes), 3)), rng.normal(size=(3, 3)), sizes, tuple("OAB"))
-        truths = rng.integers(0, 3, sum(sizes))
+        scores, links = rng.normal(size=(sum(sizes), labels)), rng.normal(size=(labels, labels))
+        chains, truths = Chains(scores, links, sizes, None), rng.integers(0, labels, sum(sizes))
         def call(limit):
             expectations.default_memory_limit = lambda: limit or 1e9
-            of = tt.losses.FBeta(background="O")
             return float(expectations.objective_of_chains(chains, of, truths, "risk", **options).values.sum())
         return call
 """
@@ -244,3 +243,15 @@ def test_the_threads_of_a_batch_share_the_memory_limit(asked, options, limit):
     sizes = "16, 200" if asked == "risks" else "16, 800"
     calls = f"\nsmall, call = {asked}(2, 5, {options}), {asked}({sizes}, {options})"
     assert grown(textwrap.dedent(_BATCHES) + calls, limit=limit)["growth"] <= 1.1 * limit + _KEPT + SLACK
+
+
+@needs_proc
+def test_sums_without_tables_share_the_memory_limit():
+    """Each thread would need 17 MB, and results take 6."""
+    calls = """
+    of = dict(of=loss, labels=40, threads=8)
+    small, call = risks(2, 5, **of), risks(8, 2000, **of)
+    """
+    found = grown(textwrap.dedent(_BATCHES) + textwrap.dedent(calls), limit=20e6)
+    assert found["refused"] is None
+    assert found["growth"] <= 20e6 + 6e6 + _KEPT + SLACK

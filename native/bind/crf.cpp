@@ -1,6 +1,7 @@
 // Sums over chains, and products of features with weights, at the border to Python.
 #include "bind/truths.h"
 #include "crf/best.h"
+#include "crf/risks.h"
 #include "crf/sparse.h"
 #include "crf/spans.h"
 
@@ -13,6 +14,19 @@ void check_increasing(std::span<const std::int64_t> starts, std::size_t end) {
     require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<std::int64_t>(end),
             "the parts do not make up the whole");
     for (std::size_t i = 1; i < starts.size(); i++) require(starts[i - 1] <= starts[i], "a part has a negative size");
+}
+
+std::span<const std::uint8_t> as_bytes(const Flags &flags) {
+    return {reinterpret_cast<const std::uint8_t *>(flags.data()), flags.size()};
+}
+
+ChunkScheme checked_scheme(const Ints32 &types, const Flags &boundaries) {
+    std::int32_t most = -1;
+    for (auto type : as_span(types)) {
+        require(type >= -1 && static_cast<std::size_t>(type + 1) <= types.size(), "there are more types than labels");
+        most = std::max(most, type);
+    }
+    return {as_span(types), as_bytes(boundaries), most + 1};
 }
 
 // Chains anywhere in an array of positions, one behind the other.
@@ -77,6 +91,60 @@ auto chain_bends(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Do
                           to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
 }
 
+void check_rules(const Doubles2 &rules, const Ints &which, std::size_t chains) {
+    require(which.size() == chains, "one rule per chain is needed");
+    for (auto row : as_span(which))
+        require(row >= 0 && static_cast<std::size_t>(row) < rules.shape(0), "a rule is out of range");
+    for (std::size_t i = 0; i < rules.shape(0); i++) {
+        const double count = rules.data()[i * rules.shape(1)];
+        require(count >= 1 && 1 + 2 * count <= static_cast<double>(rules.shape(1)), "a rule has one x or more");
+    }
+}
+
+// What a loss counts: positions by `errors` and `counted`, or chunks by `types` and `boundaries` if there are types.
+struct PyQuotient {
+    Doubles2 errors;
+    Flags counted, boundaries;
+    Ints32 types;
+    QuotientCounts counts;
+
+    PyQuotient(Doubles2 errors_, Flags counted_, Ints32 types_, Flags boundaries_, double missed)
+        : errors(errors_), counted(counted_), boundaries(boundaries_), types(types_) {
+        const std::size_t labels = types.size() ? types.size() : errors.shape(0), square = labels * labels;
+        require(types.size() ? boundaries.size() == square : errors.size() == square && counted.size() == square,
+                "counts are those of pairs of labels");
+        const ChunkScheme scheme = checked_scheme(types, boundaries);
+        counts = {{errors.data(), errors.size()}, as_bytes(counted), scheme, missed, static_cast<Index>(labels)};
+    }
+};
+
+// Expected losses, their derivatives, and which chains are left out.
+auto chain_risks(Doubles2 emissions, Tables links, Ints starts, Ints lengths, Ints truths, const PyQuotient &quotient,
+                 Doubles2 rules, Ints which, Doubles importance, double memory_limit, std::int64_t threads) {
+    const ChainBatch chains = checked_chains(emissions, links, starts, lengths);
+    require(importance.size() == starts.size(), "one number per chain is needed");
+    require(truths.size() == emissions.shape(0), "one label per position is needed");
+    for (Index i = 0; i < chains.size(); i++)
+        for (Index m = 0; m < chains.lengths[i]; m++) {
+            const std::int64_t label = truths.data()[chains.starts[i] + m];
+            require(label >= 0 && label < chains.labels, "a label is out of range");
+        }
+    require(quotient.counts.labels == chains.labels, "counts are those of the labels");
+    check_rules(rules, which, starts.size());
+    std::vector<double> values(importance.size()), marginals(emissions.size()), pairs(links.size());
+    std::vector<std::uint8_t> left_out(importance.size());
+    {
+        nb::gil_scoped_release release;
+        sum_risks(chains, quotient.counts,
+                  {{rules.data(), rules.size()}, static_cast<Index>(rules.shape(1)), as_span(which)},
+                  {values, marginals, pairs, as_span(importance), left_out, as_span(truths)}, memory_limit, threads,
+                  chosen_kernels, kPoll, kPlainly);
+    }
+    return nb::make_tuple(to_numpy(std::move(values)),
+                          to_numpy(std::move(marginals), {emissions.shape(0), emissions.shape(1)}),
+                          to_numpy(std::move(pairs), shape_of(links)), to_numpy(std::move(left_out)));
+}
+
 // The best labels of all chains, and which chains are left out because something is wrong with these.
 auto chain_labels(Doubles2 emissions, Doubles2 links, Ints starts, Ints lengths, std::int64_t threads) {
     const ChainBatch chains = checked_chains(emissions, Tables(links), starts, lengths);
@@ -133,16 +201,10 @@ struct PyChunks {
         check_increasing(as_span(starts), emissions.shape(0));
         require(types.size() == labels && boundaries.shape(0) == labels && boundaries.shape(1) == labels,
                 "types and boundaries are those of labels");
-        std::int32_t most = -1;
-        for (auto type : as_span(types)) {
-            require(type >= -1 && static_cast<std::size_t>(type + 1) <= labels, "there are more types than labels");
-            most = std::max(most, type);
-        }
         for (std::size_t i = 1; i < starts.size(); i++) lengths.push_back(starts.data()[i] - starts.data()[i - 1]);
         chains = {emissions.data(), links.data(), as_span(starts).first(lengths.size()), lengths,
                   static_cast<Index>(labels)};
-        scheme = {
-            as_span(types), {reinterpret_cast<const std::uint8_t *>(boundaries.data()), boundaries.size()}, most + 1};
+        scheme = checked_scheme(types, boundaries);
     }
 };
 
@@ -217,6 +279,12 @@ void bind_crf(nb::module_ &m) {
     m.def("chain_bends", &chain_bends, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "by_emissions"_a.noconvert(), "by_links"_a.noconvert(), "importance"_a.noconvert(),
           "threads"_a);
+    nb::class_<PyQuotient>(m, "QuotientCounts")
+        .def(nb::init<Doubles2, Flags, Ints32, Flags, double>(), "errors"_a.noconvert(), "counted"_a.noconvert(),
+             "types"_a.noconvert(), "boundaries"_a.noconvert(), "missed"_a);
+    m.def("chain_risks", &chain_risks, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
+          "lengths"_a.noconvert(), "truths"_a.noconvert(), "counts"_a, "rules"_a.noconvert(), "which"_a.noconvert(),
+          "importance"_a.noconvert(), "memory_limit"_a, "threads"_a);
     m.def("chain_labels", &chain_labels, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),
           "lengths"_a.noconvert(), "threads"_a);
     m.def("chain_draws", &chain_draws, "emissions"_a.noconvert(), "links"_a.noconvert(), "starts"_a.noconvert(),

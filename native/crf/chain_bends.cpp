@@ -60,9 +60,9 @@ class ChainBender : public ChainSummer {
     const double *at_const(const Rows &rows, Index m) const { return rows.data() + m * width_; }
     // out = x times one table + y times another.
     void both(const double *x, const double *one, const double *y, const double *other, double *out) {
-        kernels_.matrices.row_times(x, labels_, one, width_, out, labels_);
+        kernels_.matrices.rows_times(x, 1, labels_, one, width_, out, labels_);
         spare_.assign(width_, 0.0);
-        kernels_.matrices.row_times(y, labels_, other, width_, spare_.data(), labels_);
+        kernels_.matrices.rows_times(y, 1, labels_, other, width_, spare_.data(), labels_);
         for (Index j = 0; j < labels_; j++) out[j] += spare_[j];
     }
 

@@ -28,14 +28,7 @@ class ChainSummer {
         sums.log_sums[chain] = truth == kNegativeInfinity ? -truth : log_sum_ - truth;
         if (truth == kNegativeInfinity || log_sum_ == kNegativeInfinity) return true;
         const double importance = sums.importance[chain];
-        for (Index m = 0; m < length_; m++)
-            for (Index j = 0; j < labels_; j++)
-                sums.marginals[(first_ + m) * labels_ + j] = importance * at(ahead_, m)[j] * at(behind_, m)[j];
-        for (Index m = 1; m < length_; m++) scale_row(at(weighted_, m), importance / scales_[m]);
-        if (chains_.own_links) take_pairs(sums.pairs);
-        else
-            kernels_.matrices.add_outer(at(ahead_, 0), at(weighted_, 1), length_ - 1, labels_, width_, pairs.data(),
-                                        labels_);
+        add_expected(importance, sums, pairs);
         if (!sums.truths.empty()) subtract_truth(sums, importance);
         return true;
     }
@@ -57,6 +50,9 @@ class ChainSummer {
         }
         return true;
     }
+
+    // Adds up the pairs of groups of chains that share their links, with the scores of these.
+    void add_up(const ChainSums &sums, const std::vector<std::vector<double>> &parts) const;
 
     Index width() const { return width_; }
     double link(Index i, Index j) const { return links_[i * width_ + j]; }
@@ -103,6 +99,18 @@ class ChainSummer {
         return length_ > 0;
     }
 
+    // The expected labels and pairs, times the importance; after `backward`.
+    void add_expected(double importance, const ChainSums &sums, std::vector<double> &pairs) {
+        for (Index m = 0; m < length_; m++)
+            for (Index j = 0; j < labels_; j++)
+                sums.marginals[(first_ + m) * labels_ + j] += importance * at(ahead_, m)[j] * at(behind_, m)[j];
+        for (Index m = 1; m < length_; m++) scale_row(at(weighted_, m), importance / scales_[m]);
+        if (chains_.own_links) take_pairs(sums.pairs);
+        else
+            kernels_.matrices.add_outer(at(ahead_, 0), at(weighted_, 1), length_ - 1, labels_, width_, pairs.data(),
+                                        labels_);
+    }
+
     // Whether the scores guarantee that nothing underflows.
     bool level() {
         Spread all;
@@ -116,8 +124,8 @@ class ChainSummer {
             all.forbids |= row.forbids;
         }
         forbids_ = all.forbids || links_forbid_;
-        least_ = std::exp(link_width_ + widest - 650);
-        return link_width_ + widest <= kWidest;
+        least_ = std::max(std::exp(link_width_ + widest - 650), least_sum_);
+        return link_width_ + widest <= most_width_;
     }
 
     // With -inf scores, every non-zero number must be so large that products with it do not underflow.
@@ -136,7 +144,8 @@ class ChainSummer {
             const double *scores = chains_.emissions + (first_ + m) * labels_;
             double *emitted = at(emitted_, m), *ahead = at(ahead_, m);
             kernels_.exponentials(scores, emitted_tops_[m], emitted, labels_);
-            if (m) kernels_.matrices.row_times(at(ahead_, m - 1), labels_, table(links_, m), width_, ahead, labels_);
+            if (m)
+                kernels_.matrices.rows_times(at(ahead_, m - 1), 1, labels_, table(links_, m), width_, ahead, labels_);
             double sum = 0;
             for (Index j = 0; j < labels_; j++) sum += ahead[j] = m ? ahead[j] * emitted[j] : emitted[j];
             if (sum == 0) {
@@ -156,7 +165,7 @@ class ChainSummer {
         for (Index m = length_ - 1; m > 0; m--) {
             double *weighted = at(weighted_, m), *before = at(behind_, m - 1);
             for (Index j = 0; j < labels_; j++) weighted[j] = at(emitted_, m)[j] * at(behind_, m)[j];
-            kernels_.matrices.row_times(weighted, labels_, turned(m), width_, before, labels_);
+            kernels_.matrices.rows_times(weighted, 1, labels_, turned(m), width_, before, labels_);
             scale_row(before, 1 / scales_[m]);
             for (Index i = 0; forbids_ && i < labels_; i++)
                 if (at(ahead_, m - 1)[i] == 0) before[i] = 0;  // nothing leads there, and it may grow beyond all bounds
@@ -170,7 +179,7 @@ class ChainSummer {
             double *to = pairs.data() + chains_.link_offset(chain_, m);
             const double *link = table(links_, m), *weighted = at(weighted_, m);
             for (Index i = 0; i < labels_; i++)
-                for (Index j = 0; j < labels_; j++) *to++ = at(ahead_, m - 1)[i] * link[i * width_ + j] * weighted[j];
+                for (Index j = 0; j < labels_; j++) *to++ += at(ahead_, m - 1)[i] * link[i * width_ + j] * weighted[j];
         }
     }
 
@@ -202,7 +211,8 @@ class ChainSummer {
     const ChainBatch &chains_;
     const MaxPlusKernels &kernels_;
     const Index labels_, width_;
-    Rows tops_, links_, turned_;  // of tables of links
+    double most_width_ = kWidest, least_sum_ = 0;  // how far scores may lie apart; and where some are -inf, sums
+    Rows tops_, links_, turned_;                   // of tables of links
     double link_width_ = 0;
     bool links_forbid_ = false;
     Index chain_ = 0, first_ = 0, length_ = 0;  // the chain at hand

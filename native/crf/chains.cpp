@@ -1,21 +1,21 @@
 #include "crf/chain_summer.h"
 
 namespace tallytree {
+void ChainSummer::add_up(const ChainSums &sums, const std::vector<std::vector<double>> &parts) const {
+    for (const auto &part : parts)
+        for (Index i = 0; i < labels_; i++)
+            for (Index j = 0; j < labels_; j++) sums.pairs[i * labels_ + j] += part[i * width_ + j];
+    for (Index i = 0; i < labels_; i++)
+        for (Index j = 0; j < labels_; j++) sums.pairs[i * labels_ + j] *= link(i, j);
+}
+
 namespace {
 
-void add_up(const ChainBatch &chains, const ChainSums &sums, const ChainSummer &model,
-            const std::vector<std::vector<double>> &parts) {
-    const Index labels = chains.labels, width = model.width();
-    for (const auto &part : parts)
-        for (Index i = 0; i < labels; i++)
-            for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] += part[i * width + j];
-    for (Index i = 0; i < labels; i++)
-        for (Index j = 0; j < labels; j++) sums.pairs[i * labels + j] *= model.link(i, j);
-    if (sums.truths.empty()) return;
+void subtract_truths(const ChainBatch &chains, const ChainSums &sums) {
     for (Index c = 0; c < chains.size(); c++) {
         const std::int64_t *y = sums.truths.data() + chains.starts[c];
         if (sums.left_out[c] || !std::isfinite(sums.log_sums[c])) continue;
-        for (Index m = 1; m < chains.lengths[c]; m++) sums.pairs[y[m - 1] * labels + y[m]] -= sums.importance[c];
+        for (Index m = 1; m < chains.lengths[c]; m++) sums.pairs[y[m - 1] * chains.labels + y[m]] -= sums.importance[c];
     }
 }
 
@@ -64,7 +64,8 @@ void sum_chains(const ChainBatch &chains, const ChainSums &sums, Index threads, 
     each_chain(chains, groups, work, threads, poll, inside, [&](Index worker, Index i, Index group) {
         sums.left_out[i] = !summers[worker].sum(i, sums, pairs[group]);
     });
-    if (!chains.own_links) add_up(chains, sums, model, pairs);
+    if (!chains.own_links) model.add_up(sums, pairs);
+    if (!chains.own_links && !sums.truths.empty()) subtract_truths(chains, sums);
 }
 
 void draw_chains(const ChainBatch &chains, const ChainDraws &draws, Index threads, const MaxPlusKernels *kernels,

@@ -14,6 +14,7 @@ namespace tallytree {
     extern const ChainKernels chains;            \
     extern const MatrixKernels matrices;         \
     extern const TallyKernels tallies;           \
+    extern const ColumnKernels columns;          \
     }
 TALLYTREE_DECLARE(baseline)
 #ifdef TALLYTREE_X86_64
@@ -28,13 +29,15 @@ const MaxPlusKernels *maxplus_kernels(const char *name) {
     };
     static const Candidate candidates[] = {
 #ifdef TALLYTREE_X86_64
-        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products, v4::chains, v4::matrices, v4::tallies},
+        {{v4::doubles, v4::sums, "v4", v4::floats, v4::sum_products, v4::chains, v4::matrices, v4::tallies,
+          v4::columns},
          __builtin_cpu_supports("x86-64-v4") != 0},
-        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products, v3::chains, v3::matrices, v3::tallies},
+        {{v3::doubles, v3::sums, "v3", v3::floats, v3::sum_products, v3::chains, v3::matrices, v3::tallies,
+          v3::columns},
          __builtin_cpu_supports("x86-64-v3") != 0},
 #endif
         {{baseline::doubles, baseline::sums, "baseline", baseline::floats, baseline::sum_products, baseline::chains,
-          baseline::matrices, baseline::tallies},
+          baseline::matrices, baseline::tallies, baseline::columns},
          true},
     };
     for (const auto &c : candidates)

@@ -1,45 +1,68 @@
 // Products with matrices of labels, compiled once per instruction set (see CMakeLists.txt).
-#include "kernels/vectors.h"
+#include "kernels/unrolled.h"
 
 namespace tallytree {
 namespace TALLYTREE_ISA {
 namespace {
 
-template <int NV>
-INLINE void row_times_tile(const double *a, Int rows, const double *m, Int stride, double *out) {
-    Vector sum[NV] = {};
-    for (Int i = 0; i < rows; i++) {
-        const Vector f = splat(a[i]);
-        for (int v = 0; v < NV; v++) sum[v] = sum[v] + f * load(m + i * stride + v * W);
-    }
-    for (int v = 0; v < NV; v++) store(out + v * W, sum[v]);
+constexpr int kRows = kManyRegisters ? 4 : 2;  // times up to six vectors: so many sums stay in registers
+
+// R rows side by side, so that a vector of the matrix is loaded once for all of them.
+template <int R, int NV>
+INLINE void rows_times_tile(const double *a, Int rows, const double *m, Int stride, double *out) {
+    Vector sum[R][NV] = {};
+    for (Int i = 0; i < rows; i++)
+        for (int v = 0; v < NV; v++) {
+            const Vector with = load(m + i * stride + v * W);
+            for (int r = 0; r < R; r++) sum[r][v] = sum[r][v] + splat(a[r * stride + i]) * with;
+        }
+    for (int r = 0; r < R; r++)
+        for (int v = 0; v < NV; v++) store(out + r * stride + v * W, sum[r][v]);
 }
 
-void row_times(const double *a, Int rows, const double *m, Int stride, double *out, Int n) {
+template <int R>
+INLINE void rows_times_block(const double *a, Int rows, const double *m, Int stride, double *out, Int n) {
     Int j = 0;
-    for (; j + 5 * W < n; j += 6 * W) row_times_tile<6>(a, rows, m + j, stride, out + j);
-    for (; j + 2 * W < n; j += 3 * W) row_times_tile<3>(a, rows, m + j, stride, out + j);
-    for (; j < n; j += W) row_times_tile<1>(a, rows, m + j, stride, out + j);
+    for (; j + 5 * W < n; j += 6 * W) rows_times_tile<R, 6>(a, rows, m + j, stride, out + j);
+    for (; j + 2 * W < n; j += 3 * W) rows_times_tile<R, 3>(a, rows, m + j, stride, out + j);
+    for (; j < n; j += W) rows_times_tile<R, 1>(a, rows, m + j, stride, out + j);
 }
 
-template <int NV>
+void rows_times(const double *a, Int count, Int rows, const double *m, Int stride, double *out, Int n) {
+    Int r = 0;
+    for (; r + kRows <= count; r += kRows)
+        rows_times_block<kRows>(a + r * stride, rows, m, stride, out + r * stride, n);
+    for (; r + 2 <= count; r += 2) rows_times_block<2>(a + r * stride, rows, m, stride, out + r * stride, n);
+    for (; r < count; r++) rows_times_block<1>(a + r * stride, rows, m, stride, out + r * stride, n);
+}
+
+template <int R, int NV>
 INLINE void add_outer_tile(const double *a, const double *b, Int count, Int stride, double *out) {
-    Vector sum[NV];
-    for (int v = 0; v < NV; v++) sum[v] = load(out + v * W);
-    for (Int t = 0; t < count; t++) {
-        const Vector f = splat(a[t * stride]);
-        for (int v = 0; v < NV; v++) sum[v] = sum[v] + f * load(b + t * stride + v * W);
-    }
-    for (int v = 0; v < NV; v++) store(out + v * W, sum[v]);
+    Vector sum[R][NV];
+    for (int r = 0; r < R; r++)
+        for (int v = 0; v < NV; v++) sum[r][v] = load(out + r * stride + v * W);
+    for (Int t = 0; t < count; t++)
+        for (int v = 0; v < NV; v++) {
+            const Vector with = load(b + t * stride + v * W);
+            for (int r = 0; r < R; r++) sum[r][v] = sum[r][v] + splat(a[t * stride + r]) * with;
+        }
+    for (int r = 0; r < R; r++)
+        for (int v = 0; v < NV; v++) store(out + r * stride + v * W, sum[r][v]);
+}
+
+template <int R>
+INLINE void add_outer_block(const double *a, const double *b, Int count, Int stride, double *out, Int n) {
+    Int j = 0;
+    for (; j + 5 * W < n; j += 6 * W) add_outer_tile<R, 6>(a, b + j, count, stride, out + j);
+    for (; j + 2 * W < n; j += 3 * W) add_outer_tile<R, 3>(a, b + j, count, stride, out + j);
+    for (; j < n; j += W) add_outer_tile<R, 1>(a, b + j, count, stride, out + j);
 }
 
 void add_outer(const double *a, const double *b, Int count, Int rows, Int stride, double *out, Int n) {
-    for (Int i = 0; i < rows; i++) {
-        Int j = 0;
-        for (; j + 5 * W < n; j += 6 * W) add_outer_tile<6>(a + i, b + j, count, stride, out + i * stride + j);
-        for (; j + 2 * W < n; j += 3 * W) add_outer_tile<3>(a + i, b + j, count, stride, out + i * stride + j);
-        for (; j < n; j += W) add_outer_tile<1>(a + i, b + j, count, stride, out + i * stride + j);
-    }
+    Int i = 0;
+    for (; i + kRows <= rows; i += kRows) add_outer_block<kRows>(a + i, b, count, stride, out + i * stride, n);
+    for (; i + 2 <= rows; i += 2) add_outer_block<2>(a + i, b, count, stride, out + i * stride, n);
+    for (; i < rows; i++) add_outer_block<1>(a + i, b, count, stride, out + i * stride, n);
 }
 
 // NV vectors, of which the last one begins at `last`: it may overlap with the one before.
@@ -118,7 +141,7 @@ void dot_rows(const double *const *x, const double *y, Int count, double *out, I
 }  // namespace
 
 extern const MatrixKernels matrices;
-const MatrixKernels matrices = {row_times, add_outer, sparse_row, mix_rows, dot_rows};
+const MatrixKernels matrices = {rows_times, add_outer, sparse_row, mix_rows, dot_rows};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -7,10 +7,10 @@
 namespace tallytree {
 
 struct MatrixKernels {
-    // out[j] = sum over i < rows of a[i] * m[i * stride + j], for j < n rounded up to whole vectors, which must be
-    // there.
-    void (*row_times)(const double *a, std::int64_t rows, const double *m, std::int64_t stride, double *out,
-                      std::int64_t n);
+    // out[r * stride + j] = sum over i < rows of a[r * stride + i] * m[i * stride + j], for r < count, and for j < n
+    // rounded up to whole vectors, which must be there.
+    void (*rows_times)(const double *a, std::int64_t count, std::int64_t rows, const double *m, std::int64_t stride,
+                       double *out, std::int64_t n);
 
     // out[i * stride + j] += sum over t < count of a[t * stride + i] * b[t * stride + j], for i < rows, j likewise.
     void (*add_outer)(const double *a, const double *b, std::int64_t count, std::int64_t rows, std::int64_t stride,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/chain_pass.h"
+#include "kernels/columns.h"
 #include "kernels/matrices.h"
 #include "kernels/sumproduct.h"
 #include "kernels/tally_lists.h"
@@ -102,6 +103,7 @@ struct MaxPlusKernels : KernelsOf<double>, SumKernels {
     ChainKernels chains;
     MatrixKernels matrices;
     TallyKernels tallies;
+    ColumnKernels columns;
 
     template <class Real>
     const KernelsOf<Real> &of() const {

@@ -392,6 +392,30 @@ def chain_bends(
     importance: NDArray[np.float64],
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
+
+class QuotientCounts:
+    def __init__(
+        self,
+        errors: NDArray[np.float64],
+        counted: NDArray[np.bool_],
+        types: NDArray[np.int32],
+        boundaries: NDArray[np.bool_],
+        missed: float,
+    ) -> None: ...
+
+def chain_risks(
+    emissions: NDArray[np.float64],
+    links: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    truths: NDArray[np.int64],
+    counts: QuotientCounts,
+    rules: NDArray[np.float64],
+    which: NDArray[np.int64],
+    importance: NDArray[np.float64],
+    memory_limit: float,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8]]: ...
 def chain_labels(
     emissions: NDArray[np.float64],
     links: NDArray[np.float64],

@@ -7,16 +7,25 @@ its derivatives with respect to every score (:func:`objective_of_chains`). Every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tallytree.bulk.chain_sums import ChainSums, LaidChains, check_refused, sum_laid_chains
+from tallytree.bulk.chain_sums import (
+    ChainSums,
+    LaidChains,
+    check_refused,
+    check_scores,
+    put_packed,
+    sum_laid_chains,
+)
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.kind_tables import Integers
+from tallytree.bulk.quotients import Quotient, quotient_of, turned_quotient
+from tallytree.bulk.risks import risks_of_quotients
 from tallytree.bulk.truth_tables import TruthTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
@@ -125,25 +134,96 @@ def objective_of_chains(
     >>> objective_of_chains(chains, loss, truth, "risk").values.round(4)
     array([0.5833])
     """
+    weights, count = _importance(importance, len(chains.lengths)), thread_count(threads)
+    if objective == "risk":
+        return risks_of_laid_chains(laid_chains(chains), loss, chains.names, truths, weights, count)
+    tables = _tables_of(chains, loss)
+    added = folded_losses(chains.lengths, tables, truths)
+    if added is None:
+        return objective_by_tables(chains, loss, truths, objective, weights, threads, margin)
+    constants, by_label = added
+    emissions = chains.emissions + margin * by_label
+    found = sum_chains(chains._replace(emissions=emissions), weights, threads)
+    return found._replace(values=found.values + margin * constants)
+
+
+def risks_of_laid_chains(
+    chains: LaidChains,
+    loss: Loss,
+    names: tuple[str, ...] | None,
+    truths: Integers,
+    importance: Floats,
+    threads: int,
+) -> ChainSums:
+    """Compute the expected losses of chains anywhere in long arrays, and their derivatives.
+
+    Losses that are quotients of counts need no tables. `truths`: a label for each position, also outside all
+    chains.
+    """
+
+    def by_tables(numbers: Integers) -> ChainSums:
+        some, right = chains.packed(numbers, names), truths[chains.positions(numbers)]
+        return objective_by_tables(some, loss, right, "risk", importance[numbers], threads, numbers=numbers)
+
+    quotient = quotient_of(loss, chains.emissions.shape[1], names)
+    return _risks(chains, quotient, truths, importance, by_tables, threads)
+
+
+def _risks(
+    chains: LaidChains,
+    quotient: Quotient | None,
+    truths: Integers,
+    importance: Floats,
+    by_tables: Callable[[Integers], ChainSums],
+    threads: int,
+) -> ChainSums:
+    """Compute expected losses without tables if they are quotients, and from tables otherwise."""
+    if quotient is not None:
+        limit = default_memory_limit()
+        return risks_of_quotients(
+            chains, quotient, truths, importance, by_tables, memory_limit=limit, threads=threads
+        )
+    everyone = np.arange(len(chains.lengths))
+    check_scores(chains, everyone)
+    sums = by_tables(everyone)
+    found = ChainSums(sums.values, *map(np.zeros_like, (chains.emissions, chains.links)))
+    put_packed(chains, everyone, (sums.labels, sums.links), found)
+    return found
+
+
+def objective_by_tables(
+    chains: Chains,
+    loss: Loss,
+    truths: Integers,
+    objective: LossObjective,
+    importance: Floats | None = None,
+    threads: int | None = None,
+    margin: float = 1.0,
+    numbers: Integers | None = None,
+) -> ChainSums:
+    """Compute the same as :func:`objective_of_chains` from the sums of all tallies, for any loss with tables.
+
+    `numbers`: the numbers of the chains, for errors.
+    """
+    tables = _tables_of(chains, loss)
+    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+    given, _ = tables.truths(truths, chains.lengths, "margin", margin)
+    skeletons = [tables.chain(length, True) for length in chains.lengths]
+    batch.add_chains(skeletons, chains.emissions, chains.links, given)
+    weights = _importance(importance, len(chains.lengths))
+    values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
+    check_refused(batch, np.arange(len(chains.lengths)) if numbers is None else numbers)
+    return ChainSums(values, by_labels, by_links)
+
+
+def _tables_of(chains: Chains, loss: Loss) -> TruthTables:
     tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
     if tables is None:
         raise ModelError(
             f"{type(loss).__name__} has no tables over these labels, which batches need; use a loss of "
             "positions, nodes or chunks"
         )
-    weights = _importance(importance, len(chains.lengths))
-    if objective == "softmax-margin" and (added := folded_losses(chains.lengths, tables, truths)) is not None:
-        constants, by_label = added
-        emissions = chains.emissions + margin * by_label
-        found = sum_chains(chains._replace(emissions=emissions), weights, threads)
-        return found._replace(values=found.values + margin * constants)
-    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-    given, _ = tables.truths(truths, chains.lengths, "margin", margin)
-    skeletons = [tables.chain(length, True) for length in chains.lengths]
-    batch.add_chains(skeletons, chains.emissions, chains.links, given)
-    values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
-    check_refused(batch, np.arange(len(chains.lengths)))
-    return ChainSums(values, by_labels, by_links)
+    return tables
 
 
 class GraphBatch:
@@ -215,23 +295,35 @@ def _position_tables(models: Sequence[Model], loss: Loss) -> TruthTables:
     return tables
 
 
-def risks_of_tables(
+def risks_of_truths(
     chains: Chains,
     tables: TruthTables,
     labels: Integers,
-    losses: Sequence[native.LossTable],
+    turned: Callable[[int, int], native.LossTable],
     threads: int | None = None,
 ) -> Floats:
-    """Return the mean of given losses of tallies relative to given labellings, for each of many chains."""
-    kinds, _ = tables.kinds(labels, chains.lengths)
-    batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
-    given = native.Truths(tables.compiled, kinds, labels, losses, np.zeros((0, 0)), 1)
-    skeletons = [tables.chain(length, True) for length in chains.lengths]
-    batch.add_chains(skeletons, chains.emissions, chains.links, given)
-    nothing = np.zeros(len(chains.lengths))
-    values, _ = batch.expect(native.Objective.RISK, nothing, thread_count(threads))
-    check_refused(batch, np.arange(len(chains.lengths)))
-    return values
+    """Return the expected loss of given labellings if the truth is drawn from the chains.
+
+    `turned`: returns the losses of a labelling of some size and length, by what a truth has in common with it
+    and what it has beyond that.
+    """
+    laid, nothing = laid_chains(chains), np.zeros(len(chains.lengths))
+
+    def by_tables(numbers: Integers) -> ChainSums:
+        some, right = laid.packed(numbers, chains.names), labels[laid.positions(numbers)]
+        kinds, sizes = tables.kinds(right, some.lengths)
+        losses = list(map(turned, sizes, some.lengths))
+        batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
+        given = native.Truths(tables.compiled, kinds, right, losses, np.zeros((0, 0)), 1)
+        batch.add_chains([tables.chain(n, True) for n in some.lengths], some.emissions, some.links, given)
+        values, (by_labels, by_links) = batch.expect(
+            native.Objective.RISK, nothing[numbers], thread_count(threads)
+        )
+        check_refused(batch, numbers)
+        return ChainSums(values, by_labels, by_links)
+
+    quotient = turned_quotient(tables.recipe, chains.emissions.shape[1], chains.names)
+    return _risks(laid, quotient, labels, nothing, by_tables, thread_count(threads)).values
 
 
 def folded_losses(

@@ -14,7 +14,7 @@ from a forward and a backward pass that carry the number of nodes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains
 from tallytree.bulk.chunk_tables import truth_tables
-from tallytree.bulk.expectations import Floats, risks_of_tables, sum_chains
+from tallytree.bulk.expectations import Floats, risks_of_truths, sum_chains
 from tallytree.bulk.kind_tables import Integers
+from tallytree.bulk.quotients import chunk_labels
 from tallytree.bulk.truth_tables import PositionTables
 from tallytree.errors import ModelError
 from tallytree.kernels import native
@@ -172,9 +173,7 @@ def _chunk_nodes(names: tuple[str, ...], loss: ChunkFBeta) -> Nodes | None:
         if min(codes[0], codes[3]) < 0 or (loss.scheme == "BIOES" and min(codes) < 0):
             return None
         spelled[number] = (codes[0], codes[1], codes[2], codes[3])
-    types = [-1 if tag.type is None else kinds.index(tag.type) for tag in tags]
-    boundaries = [[before.boundary(after) for after in tags] for before in tags]
-    return Nodes(np.array(types, dtype=np.int32), np.array(boundaries, dtype=np.bool_), spelled)
+    return Nodes(*chunk_labels(names, loss), spelled)
 
 
 def spelled(chunks: NDArray[np.void], nodes: Nodes, lengths: Sequence[int]) -> Integers:
@@ -273,12 +272,9 @@ def expected_losses(chains: Chains, loss: Loss, labels: Integers, threads: int |
             "expected losses can be computed for Hamming losses and losses of nodes or chunks, got "
             f"{type(loss).__name__}"
         )
-    _, sizes = tables.kinds(labels, chains.lengths)
-    turned = [_turned(loss, size, length) for size, length in zip(sizes, chains.lengths, strict=True)]
-    counting = tables
     if tables.statistics != ("tp", "fp") and isinstance(tables, PositionTables):
-        counting = PositionTables(loss, ("tp", "fp"), chains.emissions.shape[1], tables.background)
-    return risks_of_tables(chains, counting, labels, turned, threads)
+        tables = PositionTables(loss, ("tp", "fp"), chains.emissions.shape[1], tables.background)
+    return risks_of_truths(chains, tables, labels, partial(_turned, loss), threads)
 
 
 @lru_cache(maxsize=4096)

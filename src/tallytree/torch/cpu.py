@@ -25,7 +25,7 @@ from tallytree.bulk.chain_sums import (
     sum_laid_chains,
 )
 from tallytree.bulk.chains import best_of_chains
-from tallytree.bulk.expectations import LossObjective, objective_of_chains
+from tallytree.bulk.expectations import LossObjective, objective_of_chains, risks_of_laid_chains
 from tallytree.bulk.tallied_chains import Counted, Names, TalliedChains
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.losses.base import Loss
@@ -167,9 +167,11 @@ def objective(
     scores: Scores, loss: Loss, names: Names, tags: Tensor, kind: LossObjective
 ) -> tuple[Tensor, Pull]:
     """Return an objective of the losses of all taggings of each sentence, relative to the true tags."""
+    if kind == "risk":
+        return _risk(scores, loss, names, tags)
     chains, everyone = laid(scores), np.arange(len(scores.lengths))
     check_scores(chains, everyone)
-    score = possible_score(scores, tags) if kind == "softmax-margin" else None
+    score = possible_score(scores, tags)
     packed, truths = chains.packed(everyone, names), tags.reshape(-1).numpy()[chains.positions(everyone)]
 
     def found(weights: Floats) -> ChainSums:
@@ -183,9 +185,6 @@ def objective(
 
     first = found(np.ones(len(everyone)))
     values, pulled = torch.from_numpy(first.values), _pulled(scores, first, found, put)
-    if score is None:
-        _check_possible(first.values)
-        return values, pulled
 
     def pull(gain: Tensor) -> Slopes:
         less = _indicators(scores, (tags, -gain.expand(len(everyone))))
@@ -193,6 +192,25 @@ def objective(
         return less[0] + more[0], less[1] + more[1]
 
     return values - score, pull
+
+
+def _risk(scores: Scores, loss: Loss, names: Names, tags: Tensor) -> tuple[Tensor, Pull]:
+    """Return the expected loss of each sentence."""
+    chains, truths = laid(scores), tags.reshape(-1).numpy()
+
+    def found(weights: Floats) -> ChainSums:
+        return risks_of_laid_chains(chains, loss, names, truths, weights, torch.get_num_threads())
+
+    def put(sums: ChainSums) -> Slopes:
+        return _slopes(scores, sums)
+
+    count = len(chains.lengths)
+    first = found(np.full(count, float(scores.slopes)))
+    _check_possible(first.values)
+    values = torch.from_numpy(first.values)
+    if scores.slopes:
+        return values, _pulled(scores, first, found, put)
+    return values, lambda gain: put(found(gain.expand(count).contiguous().numpy()))
 
 
 def _check_possible(risks: Floats) -> None:

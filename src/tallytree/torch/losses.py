@@ -81,8 +81,8 @@ class StructuredLoss(nn.Module):
     ) -> int:
         """Return the GPU memory that a call needs for its tables, besides inputs and gradients.
 
-        The arguments are those of a call; nothing is computed. On the CPU, tables are made for one sentence
-        at a time, within the library's memory limit, and 0 is returned.
+        The arguments are those of a call; nothing is computed. On the CPU, each thread needs memory for one
+        sentence at a time, all of them within the library's memory limit, and 0 is returned.
         """
         given, ends, right = self._checked(emissions, transitions, tags, mask)
         backend = backend_of(given.emissions.device, "loss_bytes")

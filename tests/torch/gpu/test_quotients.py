@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,7 +10,7 @@ import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 from tallytree.torch import cpu  # noqa: E402
 from tallytree.torch.functions import Scores  # noqa: E402
-from tallytree.torch.gpu import backend, compiling, findings, quotients  # noqa: E402
+from tallytree.torch.gpu import backend, compiling, findings  # noqa: E402
 from tallytree.torch.inputs import Ends  # noqa: E402
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
@@ -36,18 +35,6 @@ TABLES = [
     tt.losses.FBeta(background="O", beta=1e-3),
     tt.losses.ChunkFBeta(beta=100.0),
 ]
-
-
-@pytest.mark.parametrize("offset", [1 / 64, 0.25, 1.0, 2.0, 3.7, 20.0, 100.0])
-def test_inverses(offset):
-    """Few numbers are enough for all inverses, to nearly full accuracy, and all are positive."""
-    for most in (1, 4, 17, 60, 200):
-        x, w = quotients.inverses(offset, most)
-        powers = np.arange(most + 1)
-        found = (w * x ** powers[:, np.newaxis]).sum(1)
-        np.testing.assert_allclose(found, 1 / (offset + powers), rtol=2e-13)
-        assert (x > 0).all() and (x < 1).all() and (w > 0).all()
-        assert len(x) <= min(most // 2 + 1, 3.5 * most**0.5 + 3)
 
 
 def batch(seed, scale=1.0, shared=True, forbid=0.0, states=5):

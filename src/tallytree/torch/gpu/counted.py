@@ -96,8 +96,8 @@ def placed(boxes: Tensor) -> tuple[Tensor, int]:
 
 
 _BATCH = packing(PADDED, "7P7i")
-"""Shifts, rows, boxes, marks, goes on, pairs, groups; numbers of pairs, groups, tallies, line, columns, number of
-rows, by length: ``Batch`` in ``kernels/counted.cuh``."""
+"""Shifts, rows, boxes, marks, goes on, pairs, groups; numbers of pairs, groups and tallies, line, columns,
+number of rows, by length: ``Batch`` in ``kernels/counted.cuh``."""
 
 
 class Sized(NamedTuple):
@@ -286,7 +286,7 @@ class Run:
         run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, inputs)
 
     @cached_property
-    def _batch(self) -> bytes:
+    def _batch(self) -> Any:  # bytes: that name is a property here
         tallies, chunks = self.tallies, self.tallies.chunks
         tensors: list[Tensor | int | None] = [
             tallies.shifts,

@@ -1,31 +1,24 @@
 """Expected losses that are quotients of counts, without tables of all tallies.
 
-A loss such as the F-measure is ``errors / (c + k)``: errors add up over positions, and so does ``k``, the
-number of predicted nodes or chunks. Gauss's quadrature of ``∫ x^(c + k - 1) dx`` on [0, 1] has positive
-numbers with ``Σ w x^k = 1 / (c + k)`` for every ``k`` that is possible, so that the mean of the loss is
-``Σ w Σ_y p(y) errors(y) x^k(y)``: sums over plain chains, one for each ``x``.
+Which losses are, and for which numbers ``x`` plain chains are summed: :mod:`tallytree.bulk.quotients`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import floor, log2
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from tallytree.bulk import quotients
 from tallytree.bulk.chunk_tables import truth_tables
 from tallytree.bulk.tallied_chains import Names
 from tallytree.bulk.truth_tables import PositionTables
 from tallytree.errors import BudgetError
 from tallytree.losses.base import Loss
 from tallytree.losses.chunks import ChunkFBeta
-from tallytree.losses.nodes import FBeta, IntersectionOverUnion, Recall
-from tallytree.losses.positions import HammingDistance, HammingLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import LITTLE, SMALL, Chains, Sizes, Summed, address
@@ -42,77 +35,11 @@ from tallytree.torch.gpu.structures import (
 from tallytree.torch.gpu.truth_counts import Numbered
 from tallytree.torch.gpu.truths import Rows, Rules, chunk_rules, position_rules
 
-Numbers = NDArray[np.float64]
-
-_ACCURACY = 1e-13
-"""The maximum relative error of 1 / (c + k)."""
-_LIGHT, _HEAVY = 1 / 64, 64.0
-"""The range of β² for which few numbers are enough."""
 _FEW, _MANY = 4, 8
 """Warps per block if there are many sentences, and warps of a multiprocessor: threads need 255 registers."""
 
 
-# --- quadrature --------------------------------------------------------------------------------------------
-
-
-def _gauss(count: int, power: float) -> tuple[Numbers, Numbers]:
-    """Return the numbers and weights of Gauss's quadrature of ``x^power f(x)`` on [0, 1] (Golub, Welsch)."""
-    k = np.arange(1, count)
-    even = 2 * k + power
-    diagonal = np.concatenate(([power / (power + 2)], power**2 / (even * (even + 2))))
-    first = [4 * (1 + power) / ((2 + power) ** 2 * (3 + power))]
-    k, even = k[1:], even[1:]
-    rest = 4 * (k * (k + power)) ** 2 / (even**2 * (even + 1) * (even - 1))
-    beside = np.sqrt(np.concatenate((first, rest)))[: count - 1]
-    places, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-    return (1 + places) / 2, vectors[0] ** 2 / (power + 1)
-
-
-@lru_cache(maxsize=4096)
-def _enough(offset: float, most: int) -> int:
-    """Return how many numbers are enough for inverses from an offset on: fewer are for larger ones."""
-    powers = np.arange(most + 1)[:, np.newaxis]
-
-    def error(count: int) -> float:
-        x, w = _gauss(count, offset - 1)
-        return float(np.abs((w * x**powers).sum(1) * (offset + powers[:, 0]) - 1).max())
-
-    low, high = 1, most // 2 + 1  # with the last one, there is no error but rounding
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if error(middle) <= _ACCURACY else (middle + 1, high)
-    return low
-
-
-@lru_cache(maxsize=4096)
-def inverses(offset: float, most: int) -> tuple[Numbers, Numbers]:
-    """Return few numbers with ``Σ w x^k = 1 / (offset + k)`` for k from 0 to `most`."""
-    return _gauss(_enough(2.0 ** floor(log2(offset)), most), offset - 1)
-
-
-def _rule(offset: float, length: int) -> tuple[Numbers, Numbers]:
-    """Return the numbers for quotients with an offset, in sentences of some length; errors are 0 if k is."""
-    step = 4 * 2 ** max(0, (length - 1).bit_length() - 5)  # so that sentences of similar length share them
-    most = -(-length // step) * step
-    if offset > 0:
-        return inverses(offset, most)
-    x, w = inverses(1.0, most - 1)
-    return x, w / x
-
-
-_ONE = np.ones(1)
-
-
 # --- losses ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Form:
-    """How a loss of positions counts: errors and k (true, label), and a rule by size and length."""
-
-    errors: Numbers
-    counted: NDArray[np.int32]
-    rule: Callable[[int, int], tuple[Numbers, Numbers]]
 
 
 @dataclass(frozen=True)
@@ -160,60 +87,19 @@ def _known_quotient(
     if longest**2 * max(states, longest) >= 2**31:
         return None
     with compiling.preparing(device):
-        if type(loss) is ChunkFBeta:
-            return None if names is None else _chunk_quotient(loss, tuple(names), longest, device)
-        tables = truth_tables(loss, states, names)
-        form = _form(loss, tables, states) if isinstance(tables, PositionTables) else None
-        if form is None or not isinstance(tables, PositionTables):
+        known = quotients.quotient_of(loss, states, names)
+        if known is None:
             return None
-        rows = _rows(form.rule, longest)
-        errors, counted = (
-            torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in (form.errors, form.counted)
-        )
-        return Quotient(position_rules(tables, longest, device, rows), errors, counted, 0.0, rows.width // 2)
-
-
-def _chunk_quotient(
-    loss: ChunkFBeta, names: tuple[str, ...], longest: int, device: torch.device
-) -> Quotient | None:
-    missed = loss.beta**2
-    if not _LIGHT <= missed <= _HEAVY:
-        return None
-    rows = _rows(lambda size, length: _rule(missed * size, length), longest)
-    return Quotient(chunk_rules(loss, names, longest, device, rows), None, None, missed, rows.width // 2)
-
-
-def _form(loss: Loss, tables: PositionTables, states: int) -> _Form | None:
-    wrong = 1.0 - np.eye(states)
-    node = np.arange(states) != (-1 if tables.background is None else tables.background)
-    none, found, kind = np.zeros((states, states), np.int32), wrong * node, type(loss)
-    if kind is HammingDistance:
-        return _Form(wrong, none, lambda size, length: (_ONE, _ONE))
-    if kind is HammingLoss or (kind in (FBeta, Recall) and tables.background is None):
-        return _Form(wrong, none, lambda size, length: (_ONE, _ONE / length))
-    lost = wrong * node[:, np.newaxis]
-    if kind is Recall:
-        return _Form(lost, none, lambda size, length: (_ONE, _ONE / max(size, 1)))
-    if kind is IntersectionOverUnion:
-        return _Form(found + lost, found.astype(np.int32), lambda size, length: _rule(float(size), length))
-    if type(loss) is FBeta and _LIGHT <= loss.beta**2 <= _HEAVY:
-        missed = loss.beta**2
-        counted = np.broadcast_to(node, wrong.shape).astype(np.int32)
-        return _Form(found + missed * lost, counted, lambda size, length: _rule(missed * size, length))
-    return None
-
-
-def _rows(rule: Callable[[int, int], tuple[Numbers, Numbers]], longest: int) -> Rows:
-    """Return rows of numbers by size and length: how many, all x, all w."""
-    width = 1 + 2 * max(len(rule(size, longest - 1)[0]) for size in (0, 1))  # most are needed for small sizes
-
-    def row(key: int) -> Numbers:
-        found = np.zeros(width)
-        x, w = rule(*divmod(key, longest))
-        found[0], found[1 : 1 + len(x)], found[1 + len(x) : 1 + 2 * len(x)] = len(x), x, w
-        return found
-
-    return Rows(width, row)
+        width = known.width(longest - 1)
+        rows = Rows(width, lambda key: known.row(*divmod(key, longest), width))
+        if isinstance(loss, ChunkFBeta):
+            rules = chunk_rules(loss, names or (), longest, device, rows)
+            return Quotient(rules, None, None, known.missed, width // 2)
+        tables = truth_tables(loss, states, names)
+        assert isinstance(tables, PositionTables)
+        arrays = known.errors, known.counted.astype(np.int32)
+        errors, counted = (torch.from_numpy(array).to(device) for array in arrays)
+        return Quotient(position_rules(tables, longest, device, rows), errors, counted, 0.0, width // 2)
 
 
 # --- the kernel --------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.quotients import chunk_labels
 from tallytree.bulk.tallied_chains import Names
 from tallytree.bulk.truth_tables import PositionTables
 from tallytree.errors import TallytreeError
@@ -27,7 +28,6 @@ from tallytree.losses.nodes import NodeLoss
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import address
-from tallytree.transducers.chunks import tag_of
 
 _MOST = 1 << 28
 """The maximum bytes of losses that are cached on a device for one set of rules."""
@@ -242,11 +242,9 @@ def chunk_rules(
 
 
 def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) -> Alphabet:
-    tags = [tag_of(name, loss.scheme, loss.background) for name in names]
-    kinds = sorted({tag.type for tag in tags if tag.type is not None})
-    types = [-1 if tag.type is None else kinds.index(tag.type) for tag in tags]
-    goes_on = np.array([[a.type is not None and not a.boundary(b) for b in tags] for a in tags])
-    of_type = [[label for label, kind in enumerate(types) if kind == i] for i in range(len(kinds))]
+    known = chunk_labels(names, loss)
+    types, goes_on = known.types.tolist(), known.goes_on
+    of_type = [[label for label, kind in enumerate(types) if kind == i] for i in range(1 + max(types))]
     most = max(map(len, of_type), default=1)
     outside = [[label] for label, kind in enumerate(types) if kind < 0]
     groups = np.array([one + [-1] * (most - len(one)) for one in of_type + outside])
