@@ -14,6 +14,7 @@ from typing import Any
 
 from common import Row, interleaved, show
 from torch_layers import LABELS, POSITIONS, contenders, sentences, truths
+from torch_steps import steps
 
 import tallytree as tt
 
@@ -201,10 +202,13 @@ def main(quick: bool = False) -> dict[str, list[Row]]:
     if quick:
         return tables
     tables |= {"torch_gpu_rates": rates(torch), "torch_gpu_tags": rates_by_tags(torch)}
-    tables |= {"torch_gpu_bounds": by_bounds(torch)}
+    tables |= {"torch_gpu_bounds": by_bounds(torch), "torch_gpu_steps": steps(torch)}
     show("Searches of 4,096 sentences by tables", tables["torch_gpu_rates"], note)
     show("Searches of 4,096 sentences by tables, F1", tables["torch_gpu_tags"], note)
     show("F1 hinge with slack scaling, by tables and by bounds", tables["torch_gpu_bounds"], note)
+    show(
+        "Training steps of the example tagger, and the share of the loss", tables["torch_gpu_steps"], machine
+    )
     return tables
 
 
