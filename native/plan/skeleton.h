@@ -67,8 +67,8 @@ struct Step {
 };
 
 // What a program is for: tables with tallies; plain passes, whose tables are laid out so that steps run along rows of
-// states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept. That of
-// a small model keeps its outline, so that it can be laid out for tables.
+// states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept. That
+// of a small model keeps its outline, so that it can be laid out for tables.
 enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2, Outline = 3 };
 
 struct ChartShape;

@@ -165,8 +165,8 @@ double Need::least(double value, const Prices &prices, Box box, bool chain, Tall
         high = std::max(high, corner.measure);
     }
     // value / (1 - q) is convex in q for values from 0 on: it lies above each of its tangents. What a tangent bounds is
-    // least at some corner, and one that touches nearer to the measure of that corner bounds more, unless another corner
-    // is then the least: the best one is found by halving.
+    // least at some corner, and one that touches nearer to the measure of that corner bounds more, unless another
+    // corner is then the least: the best one is found by halving.
     double q = (low + high) / 2;
     for (int i = 0; i < kTangents; i++) {
         q = std::min(q, 1 - 1e-6);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>  // DEBUG
-#include <cstdlib>  // DEBUG
 
 #include "sequences/units.h"
 
@@ -159,14 +157,7 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     }
     const double left_cells = limits_.cells - static_cast<double>(outcome_.cells);
     const Index most = static_cast<Index>(std::min<double>(static_cast<double>(todo.limit), left_cells));
-    const double v0 = best_.value, b0 = todo.budget;  // DEBUG
     const BandResult found = look(passes_[at], todo.box, {most, limits_.bytes, 0});
-    if (getenv("TT_TRACE")) {  // DEBUG
-        fprintf(stderr, "box");
-        for (Index n = 0; n < measure_.tallies(); n++) fprintf(stderr, " [%d,%d]", todo.box.low[n], todo.box.high[n]);
-        fprintf(stderr, " budget %.4f limit %ld cells %ld complete %d value %.5f -> %.5f passes %zu played %d\n", b0, most,
-                found.cells, found.complete, v0, best_.value, passes_.size(), steps_played_);
-    }
     if (found.complete) {
         record(passes_[at], todo.box, todo.budget, found.cells);
         return true;
@@ -179,7 +170,6 @@ bool LengthSearch::settle(Todo todo, std::vector<Todo> &left) {
     const std::size_t now = best_pass(todo.box, todo.budget);
     if (todo.budget < 0.7 * todo.met) {
         look(passes_[now], todo.box, {8 * limits_.few, limits_.bytes, kBeam});
-        if (getenv("TT_TRACE")) fprintf(stderr, "  beam: budget %.4f value %.5f cells %ld played %d\n", todo.budget, best_.value, outcome_.cells, steps_played_);  // DEBUG
         todo.met = todo.budget;
     }
     if (!better && todo.limit >= limits_.few && halve(todo, passes_[at], todo.budget, left)) return true;

@@ -12,6 +12,7 @@ from tallytree.kernels import native
 from tallytree.planning import orders, planner
 from tallytree.planning.recent import Recent
 from tallytree.planning.search_price import program_for
+from tallytree.testing import check_bounds
 
 
 @pytest.mark.parametrize("variables", [5, 900])
@@ -142,7 +143,9 @@ def test_a_forest_has_no_cycles(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(3, 12))
     scores, shifts = shapes(rng, size)
-    edges = {frozenset(pair) for block in (*scores, *shifts) if block.shape[1] == 2 for pair in block.tolist()}
+    edges = {
+        frozenset(pair) for block in (*scores, *shifts) if block.shape[1] == 2 for pair in block.tolist()
+    }
     component = list(range(size))
     joined = 0
     for a, b in map(tuple, edges):
@@ -163,7 +166,11 @@ def test_a_draft_is_laid_out_as_its_program(seed):
     cardinalities = rng.integers(1, 4, size).astype(np.int32)
     method = native.OrderMethod(int(rng.integers(6)))
     order = native.elimination_order(cardinalities, [*scores, *shifts], method)
-    counted = np.arange(numbers, dtype=np.int32), np.full(numbers, native.UNCAPPED), np.ones(numbers, np.int64)
+    counted = (
+        np.arange(numbers, dtype=np.int32),
+        np.full(numbers, native.UNCAPPED),
+        np.ones(numbers, np.int64),
+    )
 
     def made(purpose):
         return native.Skeleton(cardinalities, scores, shifts, *counted, order, purpose)
@@ -177,3 +184,25 @@ def test_a_draft_is_laid_out_as_its_program(seed):
         assert getattr(laid_out, name) == getattr(program, name)
     with pytest.raises(ValueError, match="only a draft with an outline"):
         program.laid_out()
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_long_chains_are_searched_from_drafts(monkeypatch, plain):
+    """Only a chain as it stands, of which single variables are counted, needs no more than its scopes."""
+    monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=64e6))
+    monkeypatch.setattr(orders, "_MANY", 10)
+    drafts, program = [], orders._Search.program
+
+    def noted(search, order, draft=False, steps=0):
+        drafts.append(draft)
+        return program(search, order, draft, steps)
+
+    monkeypatch.setattr(orders._Search, "program", noted)
+    rng = np.random.default_rng(3)
+    model = tt.Model.chain(rng.standard_normal((60, 3)), rng.standard_normal((3, 3)))
+    changes = tt.Statistic([((v, v + 1), 1 - np.eye(3, dtype=int)) for v in range(59)], name="changes")
+    where = (tt.count(model, state=1) if plain else changes) == 25
+    found = tt.solve(model, where=where, strategy="bounds")
+    assert all(drafts) == plain
+    assert found.score == pytest.approx(tt.solve(model, where=where, strategy="full").score, abs=1e-9)
+    check_bounds(found)

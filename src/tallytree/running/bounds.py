@@ -149,9 +149,10 @@ class ModelSearcher(NamedTuple):
         """Search for the best labelling; None if this is not supported, or does not fit in memory."""
         if self.order is None and drafted(self.model, self.statistics):
             draft = program_for(self.model, self.statistics, None, self.check, draft=True)
-            found = self._search(asked, draft) if draft.bytes else None  # that of a chain as it stands is enough
-            if found is not None:
-                return found
+            if draft.bytes:  # a chain as it stands needs no more than its scopes
+                found = self._search(asked, draft)
+                if found is not None:
+                    return found
         return self._search(asked, program_for(self.model, self.statistics, self.order, self.check))
 
     def _search(self, asked: Search, program: native.Skeleton) -> Found | None:
