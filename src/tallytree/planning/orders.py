@@ -87,18 +87,21 @@ def skeleton(
     `passes`: the number of plain passes that will be made, times the number of operations of a table that
     take as long as one of a pass; 0 if it is for a table.
     """
-    chosen = _checked_order(order, len(model))
-    shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
-    key = (model.key, *shapes, passes > 0, False, chosen)
+    chosen, shape = _checked_order(order, len(model)), _shape(model, statistics)
+    key = (*shape, passes > 0, False, chosen)
     found = _RECENT.get(key)  # a full program also serves as a draft
     if found is None and (draft := draft and drafted(model, statistics)):
-        key = (model.key, *shapes, passes > 0, True, chosen)
+        key = (*shape, passes > 0, True, chosen)
         found = _RECENT.get(key)
     if found is None:
-        for_tables = (model.key, *shapes, False, draft)
+        for_tables = (*shape, False, draft)
         found = _Search(model, statistics, for_tables, check, passes).run(chosen, draft)
         _RECENT.keep(key, found, found.bytes)
     return found
+
+
+def _shape(model: Model, statistics: Sequence[Statistic]) -> tuple[Hashable, ...]:
+    return (model.key, *[(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics])
 
 
 def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
@@ -108,6 +111,9 @@ def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
 
 def is_forest(model: Model, statistics: Sequence[Statistic]) -> bool:
     """Return whether the scopes of a model and statistics connect variables without cycles."""
+    known = _RECENT.get((*_shape(model, statistics), False, False, None))
+    if known is not None and known.width <= 1:
+        return True
     scopes = [block.scopes for block in model.blocks]
     return native.is_forest(len(model), scopes + [block.scopes for s in statistics for block in s.blocks])
 
