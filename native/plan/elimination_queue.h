@@ -7,9 +7,13 @@ namespace tallytree {
 
 class EliminationQueue {
   public:
+    // Prices are compared by `first`, then by `second`, then by numbers that break ties, then by variables.
     struct Price {
-        Index first, second;
-        std::uint64_t tie;
+        std::uint64_t first;  // in the order of signed numbers
+        std::uint64_t rest;
+        Price(Index first_, Index second, std::uint32_t tie)
+            : first(static_cast<std::uint64_t>(first_) ^ std::uint64_t{1} << 63),
+              rest(static_cast<std::uint64_t>(second) << 32 | tie) {}
     };
 
     explicit EliminationQueue(std::size_t variables) : place_(variables, -1) { heap_.reserve(variables); }
@@ -47,10 +51,13 @@ class EliminationQueue {
     struct Entry {
         Price price;
         std::int32_t variable;
+        // Without branches unless prices are equal: what comes first in a queue cannot be foreseen.
         bool operator<(const Entry &o) const {
-            if (price.first != o.price.first) return price.first < o.price.first;
-            if (price.second != o.price.second) return price.second < o.price.second;
-            return price.tie != o.price.tie ? price.tie < o.price.tie : variable < o.variable;
+            const bool less =
+                (price.first < o.price.first) | ((price.first == o.price.first) & (price.rest < o.price.rest));
+            if ((price.first == o.price.first) & (price.rest == o.price.rest)) [[unlikely]]
+                return variable < o.variable;
+            return less;
         }
     };
 

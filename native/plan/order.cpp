@@ -67,15 +67,16 @@ class Greedy {
         }
     }
 
-    std::uint64_t tie_breaker() {  // splitmix64: the same on every platform
-        if (random_ == 0) return 0;
+    // Splitmix64, which is the same on every platform; the variable itself without a seed.
+    std::uint32_t tie_breaker(std::int32_t v) {
+        if (random_ == 0) return static_cast<std::uint32_t>(v);
         std::uint64_t z = (random_ += 0x9E3779B97F4A7C15ull);
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-        return z ^ (z >> 31);
+        return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
     }
 
-    EliminationQueue::Price now(std::int32_t v) { return {price(v), below_[v], tie_breaker()}; }
+    EliminationQueue::Price now(std::int32_t v) { return {price(v), below_[v], tie_breaker(v)}; }
 
     void eliminate(std::int32_t v) {
         neighbours_.assign(graph_[v].begin(), graph_[v].end());
