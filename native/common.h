@@ -123,7 +123,7 @@ struct Ragged {
     Index size() const { return static_cast<Index>(begin.size()) - 1; }
     std::span<const T> operator[](Index i) const { return {data.data() + begin[i], data.data() + begin[i + 1]}; }
     void push_row(std::span<const T> row) {
-        data.insert(data.end(), row.begin(), row.end());
+        for (const T &entry : row) data.push_back(entry);  // rows are short
         begin.push_back(static_cast<Index>(data.size()));
     }
     void close_row() { begin.push_back(static_cast<Index>(data.size())); }

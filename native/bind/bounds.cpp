@@ -159,6 +159,7 @@ std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_l
 
 std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {
     if (auto found = search_plain(asked, memory_limit - static_cast<double>(asked.program.bytes))) return found;
+    if (asked.program.steps.empty()) return {};  // a draft is enough for chains alone
     double used = LocalTables::most_bytes(asked.program);
     if (used > 0.5 * memory_limit) used = LocalTables::bytes(asked.program, asked.counts);  // takes longer
     return search_steps(asked, memory_limit - used);

@@ -68,7 +68,7 @@ PyChartOutline make_outline(const PyChartGrammar &grammar, std::int64_t words, S
     return {items, ChartOutline(grammar.grammar, std::move(request), kPoll)};
 }
 
-PyChartLayout lay_out(PyChartOutline &self, double memory_limit) {
+PyChartLayout lay_out_chart(PyChartOutline &self, double memory_limit) {
     Arena::trim(memory_limit);
     nb::gil_scoped_release release;
     return {std::make_shared<const Layout>(self.outline.layout(memory_limit))};
@@ -272,7 +272,7 @@ void bind_charts(nb::module_ &m) {
                          const auto [splits, groups] = self.outline.least();
                          return nb::make_tuple(splits, groups);
                      })
-        .def("layout", &lay_out, "memory_limit"_a);
+        .def("layout", &lay_out_chart, "memory_limit"_a);
 }
 
 }  // namespace tallytree

@@ -37,7 +37,8 @@ void bind_enums(nb::module_ &m) {
     nb::enum_<Purpose>(m, "Purpose", nb::is_arithmetic())
         .value("TABLES", Purpose::Tables)
         .value("PASSES", Purpose::Passes)
-        .value("DRAFT", Purpose::Draft);
+        .value("DRAFT", Purpose::Draft)
+        .value("OUTLINE", Purpose::Outline);
 
     nb::enum_<Verb>(m, "Verb", nb::is_arithmetic())
         .value("UNIT", Verb::Unit)

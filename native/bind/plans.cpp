@@ -1,5 +1,6 @@
 // Plans at the border to Python: skeletons, layouts, orders.
 #include "bind/checks.h"
+#include "plan/adjacency.h"
 #include "plan/give_back.h"
 #include "plan/memory_estimate.h"
 #include "plan/table_price.h"
@@ -40,6 +41,11 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
     return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
                                                       as_span(statistic_of), as_span(caps), as_span(scales),
                                                       as_span(order), purpose, expected_steps))};
+}
+
+PySkeleton laid_out(const PySkeleton &draft) {
+    if (!draft.skeleton->outline) throw nb::value_error("only a draft with an outline can be laid out");
+    return {std::make_shared<Skeleton>(lay_out(*draft.skeleton))};
 }
 
 // In as many segments as are quick, or in so many; in one, but for those that the limit needs.
@@ -149,6 +155,12 @@ auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMeth
     return to_numpy(std::move(order));
 }
 
+bool forest(Index variables, const std::vector<Scopes> &scopes) {
+    const auto blocks = scope_blocks(scopes);
+    check_scopes(blocks, static_cast<std::size_t>(variables));
+    return is_forest(variables, blocks);
+}
+
 void bind_skeletons(nb::module_ &m) {
     nb::class_<PySkeleton>(m, "Skeleton")
         .def(
@@ -162,9 +174,11 @@ void bind_skeletons(nb::module_ &m) {
             "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
             "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "purpose"_a = Purpose::Tables,
             "expected_steps"_a = 0)
+        .def("laid_out", &laid_out)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
         .def_prop_ro("step_count", [](const PySkeleton &s) { return s.skeleton->step_count; })
+        .def_prop_ro("drafted", [](const PySkeleton &s) { return s.skeleton->steps.empty(); })
         .def_prop_ro("variables", [](const PySkeleton &s) { return s.skeleton->order.size(); })
         .def_prop_ro("bytes", [](const PySkeleton &s) { return s.skeleton->bytes; })
         .def_prop_ro("scope_begin",
@@ -223,6 +237,7 @@ void bind_plans(nb::module_ &m) {
     m.def("give_memory_back", &give_memory_back);
     m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
           "seed"_a = 0);
+    m.def("is_forest", &forest, "variables"_a, "scopes"_a.noconvert());
 }
 
 }  // namespace tallytree

@@ -121,10 +121,20 @@ void Search::fixed_point(const Prices &start) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
+// Whether a pass surely does not prove that: the tally of the box that is nearest to its own may reach the value. That
+// is most often so, and quick to see.
+bool Search::surely_alive(const Pass &pass, const Box &box) const {
+    if (need_.plain() || pass.most == kNegativeInfinity) return false;
+    Tally near = pass.tally;
+    for (Index p = 0; p < statistics_; p++) near[p] = std::clamp(near[p], box.low[p], box.high[p]);
+    const double need = need_.at(aim(), near);
+    return std::isfinite(need) && pass.most - (need + paid(pass.prices, near)) >= -2 * tolerance(pass);
+}
+
 // Whether one of the passes, from a given one on, proves that no tally of a box reaches the value.
 bool Search::dead(const Box &box, std::size_t from) const {
     for (std::size_t i = passes_.size(); i-- > from;)
-        if (budget(passes_[i], box) < -2 * tolerance(passes_[i])) return true;
+        if (!surely_alive(passes_[i], box) && budget(passes_[i], box) < -2 * tolerance(passes_[i])) return true;
     return false;
 }
 

@@ -119,6 +119,7 @@ class Search {
     std::size_t best_pass(const Box &box, double &budget) const;
     void fixed_point(const Prices &start);
     bool shrink(Box &box);
+    bool surely_alive(const Pass &pass, const Box &box) const;
     bool dead(const Box &box, std::size_t from) const;
     double highest_score(const Pass &pass, const Box &box) const;
     bool unreachable(const Box &box) const;

@@ -10,14 +10,19 @@ Buckets::Buckets(std::span<const ScopeBlock> blocks, std::span<const std::int32_
     std::vector<std::int32_t> first;  // a counting sort by it
     std::vector<FactorRef> refs;
     std::vector<Index> count(position.size() + 1, 0);
+    std::size_t all = 0;
+    for (const ScopeBlock &block : blocks) all += static_cast<std::size_t>(block.count);
+    first.reserve(all);
+    refs.reserve(all);
     for (std::int32_t block = 0; block < static_cast<std::int32_t>(blocks.size()); block++)
         for (std::int32_t k = 0; k < blocks[block].count; k++) {
             if (blocks[block].arity == 0) {
                 constants.push_back({block, k});
                 continue;
             }
-            std::int32_t at = std::numeric_limits<std::int32_t>::max();
-            for (auto v : blocks[block].row(k)) at = std::min(at, position[v]);
+            const auto scope = blocks[block].row(k);
+            std::int32_t at = position[scope[0]];
+            for (auto v : scope.subspan(1)) at = std::min(at, position[v]);
             first.push_back(at);
             refs.push_back({block, k});
             count[at + 1]++;
@@ -29,11 +34,10 @@ Buckets::Buckets(std::span<const ScopeBlock> blocks, std::span<const std::int32_
     taken_.assign(refs.size(), false);
 }
 
-std::vector<FactorRef> Buckets::left(Index bucket) const {
-    std::vector<FactorRef> refs;
+void Buckets::left(Index bucket, std::vector<FactorRef> &refs) const {
+    refs.clear();
     for (Index i = refs_.begin[bucket]; i < refs_.begin[bucket + 1]; i++)
         if (!taken_[i]) refs.push_back(refs_.data[i]);
-    return refs;
 }
 
 std::optional<FactorRef> Buckets::take_unary(Index bucket) {

@@ -15,7 +15,7 @@ class Buckets {
             std::vector<FactorRef> &constants);
 
     // The remaining factors, in the order of blocks and rows.
-    std::vector<FactorRef> left(Index bucket) const;
+    void left(Index bucket, std::vector<FactorRef> &refs) const;
     // Takes a factor over one variable alone, if there is one.
     std::optional<FactorRef> take_unary(Index bucket);
 

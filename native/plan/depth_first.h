@@ -1,13 +1,13 @@
 // The order in which the steps of a program run.
 #pragma once
 
-#include "plan/skeleton.h"
+#include "plan/outline.h"
 
 namespace tallytree {
 
-// Renumbers the steps so that a table is consumed soon after it is made: fewer tables wait, and there are few
-// checkpoints. At a join the side with more work goes first, so that the other's tables do not wait for it. `work` is
-// that of each step by itself. Then the consumer of each table is known.
-void order_depth_first(Skeleton &skeleton, std::vector<double> work);
+// The numbers of the steps in an order in which a table is consumed soon after it is made: fewer tables wait, and there
+// are few checkpoints. At a join the side with more work goes first, so that the other's tables do not wait for it.
+// `work` is that of each step by itself.
+std::vector<std::int32_t> depth_first(std::span<const OutlineStep> steps, std::vector<double> work);
 
 }  // namespace tallytree

@@ -8,9 +8,9 @@ namespace {
 
 // Calls `use` for the variables that are in both lists.
 template <class Use>
-void for_common(const std::vector<std::int32_t> &one, const std::vector<std::int32_t> &other, Use use) {
+void for_common(FillCounts::Variables one, FillCounts::Variables other, Use use) {
     constexpr std::size_t kMuchLonger = 16;
-    const auto &few = one.size() < other.size() ? one : other, &many = one.size() < other.size() ? other : one;
+    const auto few = one.size() < other.size() ? one : other, many = one.size() < other.size() ? other : one;
     if (many.size() > kMuchLonger * few.size()) {
         for (auto v : few)
             if (std::binary_search(many.begin(), many.end(), v)) use(v);
@@ -24,7 +24,7 @@ void for_common(const std::vector<std::int32_t> &one, const std::vector<std::int
     }
 }
 
-Index count_common(const std::vector<std::int32_t> &one, const std::vector<std::int32_t> &other) {
+Index count_common(FillCounts::Variables one, FillCounts::Variables other) {
     Index found = 0;
     for_common(one, other, [&](std::int32_t) { found++; });
     return found;
@@ -40,7 +40,7 @@ void FillCounts::begin(const Adjacency &graph, Meter &meter) {
 }
 
 void FillCounts::count(const Adjacency &graph, std::int32_t v) {
-    const auto &n = graph[v];
+    const auto n = graph[v];
     const auto size = static_cast<Index>(n.size());
     counted_[v] = is_hub(graph, v) ? kUnknown : between_hubs_;
     Index joined = 0;  // each edge is seen from both ends
@@ -57,7 +57,7 @@ void FillCounts::change(std::int32_t v, Index by) {
 }
 
 // Pairs with the variable that goes no longer count.
-void FillCounts::leave(const Adjacency &graph, std::int32_t neighbour, const std::vector<std::int32_t> &neighbours) {
+void FillCounts::leave(const Adjacency &graph, std::int32_t neighbour, Variables neighbours) {
     const Index common = is_hub(graph, neighbour) ? 0 : count_common(graph[neighbour], neighbours);
     change(neighbour, common + 1 - static_cast<Index>(graph[neighbour].size()));
 }
@@ -77,7 +77,7 @@ void FillCounts::connect(const Adjacency &graph, std::int32_t u, std::int32_t v)
     change(v, static_cast<Index>(graph[v].size()) - common);
 }
 
-std::vector<std::int32_t> FillCounts::update(const Adjacency &graph, const std::vector<std::int32_t> &neighbours) {
+std::vector<std::int32_t> FillCounts::update(const Adjacency &graph, Variables neighbours) {
     for (auto u : neighbours) {
         if (is_hub(graph, u) || counted_[u] != between_hubs_) count(graph, u);
         change(u, 0);

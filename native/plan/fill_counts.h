@@ -1,14 +1,14 @@
 // How many edges the elimination of each variable would add to a graph, kept up to date while variables go.
 #pragma once
 
-#include "common.h"
+#include "plan/adjacency.h"
 
 namespace tallytree {
 
-using Adjacency = std::vector<std::vector<std::int32_t>>;  // sorted
-
 class FillCounts {
   public:
+    using Variables = std::span<const std::int32_t>;
+
     explicit FillCounts(std::size_t variables)
         : fill_(variables, 0), counted_(variables, kUnknown), noted_(variables, false) {}
 
@@ -17,11 +17,11 @@ class FillCounts {
     Index operator[](std::int32_t v) const { return fill_[v]; }
 
     // Before the edge of a neighbour to the variable that goes is removed.
-    void leave(const Adjacency &graph, std::int32_t neighbour, const std::vector<std::int32_t> &neighbours);
+    void leave(const Adjacency &graph, std::int32_t neighbour, Variables neighbours);
     // Before an edge is added.
     void connect(const Adjacency &graph, std::int32_t u, std::int32_t v);
     // After all of them: the variables whose number may have changed.
-    std::vector<std::int32_t> update(const Adjacency &graph, const std::vector<std::int32_t> &neighbours);
+    std::vector<std::int32_t> update(const Adjacency &graph, Variables neighbours);
 
   private:
     // A hub is last anyway: from this degree on, its fill is taken to be the most it can be, and edges between two hubs

@@ -9,7 +9,11 @@ namespace tallytree {
 
 class LocalTable {
   public:
-    explicit LocalTable(std::span<const std::int32_t> cardinalities) : cardinalities_(cardinalities) {}
+    void begin(std::span<const std::int32_t> cardinalities) {
+        cardinalities_ = cardinalities;
+        strides_.clear();
+        size_ = 1;
+    }
 
     // Makes a variable the outermost one so far.
     void add(std::int32_t variable);

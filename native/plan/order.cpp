@@ -19,30 +19,6 @@
 namespace tallytree {
 namespace {
 
-Adjacency interaction_graph(Index variables, std::span<const ScopeBlock> scopes) {
-    Adjacency graph(variables);
-    for (const ScopeBlock &block : scopes)
-        for (Index k = 0; k < block.count; k++)
-            for (auto u : block.row(k))
-                for (auto v : block.row(k))
-                    if (u != v) graph[u].push_back(v);
-    for (auto &neighbours : graph) {
-        std::sort(neighbours.begin(), neighbours.end());
-        neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
-    }
-    return graph;
-}
-
-bool adjacent(const Adjacency &graph, std::int32_t u, std::int32_t v) {
-    return std::binary_search(graph[u].begin(), graph[u].end(), v);
-}
-
-void connect(Adjacency &graph, std::int32_t u, std::int32_t v) {
-    auto &n = graph[u];
-    auto at = std::lower_bound(n.begin(), n.end(), v);
-    if (at == n.end() || *at != v) n.insert(at, v);
-}
-
 class Greedy {
   public:
     Greedy(std::span<const std::int32_t> cardinalities, Adjacency graph, OrderMethod method, std::uint64_t seed,
@@ -53,9 +29,13 @@ class Greedy {
           random_(seed),
           meter_(poll),
           queue_(cardinalities.size()),
-          received_(cardinalities.size()),
-          below_(cardinalities.size(), 0) {
-        for (auto n : cardinalities) bits_.push_back(std::llround(std::log2(std::max(n, 1)) * 1e6));
+          received_(cardinalities.size(), -1),
+          below_(cardinalities.size(), 0),
+          bits_(cardinalities.size()) {
+        for (std::size_t v = 0; v < bits_.size(); v++)
+            bits_[v] = v > 0 && cardinalities[v] == cardinalities[v - 1]
+                           ? bits_[v - 1]
+                           : std::llround(std::log2(std::max(cardinalities[v], 1)) * 1e6);
         weight_ = bits_;
         for (std::size_t v = 0; v < graph_.size(); v++)
             for (auto u : graph_[v]) weight_[v] += bits_[u];
@@ -64,7 +44,8 @@ class Greedy {
     std::vector<std::int32_t> run() {
         const auto count = static_cast<std::int32_t>(graph_.size());
         if (method_ == OrderMethod::MinFill) fills_.begin(graph_, meter_);
-        for (std::int32_t v = 0; v < count; v++) push(v);
+        for (std::int32_t v = 0; v < count; v++) queue_.add(v, now(v));
+        queue_.begin();
         std::vector<std::int32_t> order;
         order.reserve(count);
         while (!queue_.empty()) {
@@ -86,44 +67,46 @@ class Greedy {
         }
     }
 
-    std::uint64_t tie_breaker() {  // splitmix64: the same on every platform
-        if (random_ == 0) return 0;
+    // Splitmix64, which is the same on every platform; the variable itself without a seed.
+    std::uint32_t tie_breaker(std::int32_t v) {
+        if (random_ == 0) return static_cast<std::uint32_t>(v);
         std::uint64_t z = (random_ += 0x9E3779B97F4A7C15ull);
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-        return z ^ (z >> 31);
+        return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
     }
 
-    void push(std::int32_t v) { queue_.place(v, {price(v), below_[v], tie_breaker()}); }
+    EliminationQueue::Price now(std::int32_t v) { return {price(v), below_[v], tie_breaker(v)}; }
 
     void eliminate(std::int32_t v) {
-        const auto neighbours = std::move(graph_[v]);
+        neighbours_.assign(graph_[v].begin(), graph_[v].end());
+        const auto &neighbours = neighbours_;
         const bool counts_fill = method_ == OrderMethod::MinFill;
         if (method_ == OrderMethod::MinTally) send(v, neighbours);
         for (auto u : neighbours) {
-            auto &n = graph_[u];
             if (counts_fill) fills_.leave(graph_, u, neighbours);
-            n.erase(std::lower_bound(n.begin(), n.end(), v));
+            graph_.remove(u, v);
             weight_[u] -= bits_[v];
-            meter_.spend(static_cast<double>(n.size()) / 16 + 10);
+            meter_.spend(static_cast<double>(graph_[u].size()) / 16 + 10);
         }
         for (std::size_t i = 0; i < neighbours.size(); i++)
             for (std::size_t j = i + 1; j < neighbours.size(); j++) join(neighbours[i], neighbours[j]);
         // fill also changes one step further out
-        const auto changed = counts_fill ? fills_.update(graph_, neighbours) : neighbours;
-        for (auto u : changed) push(u);
+        if (counts_fill) neighbours_ = fills_.update(graph_, neighbours);
+        const auto &changed = neighbours_;
+        for (auto u : changed) queue_.change(u, now(u));
         meter_.spend(static_cast<double>(changed.size()) * 20);
     }
 
     void join(std::int32_t u, std::int32_t v) {
         meter_.spend(20);
-        if (adjacent(graph_, u, v)) return;
+        if (graph_.adjacent(u, v)) return;
         if (method_ == OrderMethod::MinFill) {
             fills_.connect(graph_, u, v);
             meter_.spend(static_cast<double>(std::min(graph_[u].size(), graph_[v].size())));
         }
-        connect(graph_, u, v);
-        connect(graph_, v, u);
+        graph_.add(u, v);
+        graph_.add(v, u);
         weight_[u] += bits_[v];
         weight_[v] += bits_[u];
     }
@@ -131,21 +114,23 @@ class Greedy {
     // The message of v to its neighbours covers all that the messages it received do, which are used up.
     void send(std::int32_t v, const std::vector<std::int32_t> &neighbours) {
         Index covered = 1;
-        for (auto message : received_[v]) {
-            covered += messages_[message].covers;
-            for (auto u : messages_[message].scope) below_[u] -= messages_[message].covers;
-            messages_[message].covers = 0;
+        for (auto i = received_[v]; i >= 0; i = receipts_[i].next) {
+            const auto message = receipts_[i].message;
+            covered += covers_[message];
+            for (auto u : sent_[message]) below_[u] -= covers_[message];
+            covers_[message] = 0;
         }
         for (auto u : neighbours) {
-            received_[u].push_back(static_cast<std::int32_t>(messages_.size()));
+            receipts_.push_back({static_cast<std::int32_t>(covers_.size()), received_[u]});
+            received_[u] = static_cast<std::int32_t>(receipts_.size()) - 1;
             below_[u] += covered;
         }
-        messages_.push_back({covered, neighbours});
+        covers_.push_back(covered);
+        sent_.push_row(neighbours);
     }
 
-    struct Message {
-        Index covers;  // variables below it; 0 once it is used up
-        std::vector<std::int32_t> scope;
+    struct Receipt {
+        std::int32_t message, next;
     };
 
     Adjacency graph_;
@@ -154,10 +139,13 @@ class Greedy {
     std::uint64_t random_;
     Meter meter_;
     EliminationQueue queue_;
+    std::vector<std::int32_t> received_;  // by each variable: the first receipt
+    std::vector<Receipt> receipts_;
+    std::vector<Index> below_;          // per variable: what the messages it holds cover
     std::vector<Index> bits_, weight_;  // logarithms of cardinalities, in millionths: sums are exact
-    std::vector<std::vector<std::int32_t>> received_;
-    std::vector<Index> below_;  // per variable: what the messages it holds cover
-    std::vector<Message> messages_;
+    std::vector<Index> covers_;         // per message: variables below it; 0 once it is used up
+    Ragged<std::int32_t> sent_;         // per message: to these
+    std::vector<std::int32_t> neighbours_;
 };
 
 // Breadth first from `start` over what `seen` has left; neighbours by degree.
@@ -165,13 +153,17 @@ std::vector<std::int32_t> breadth_first(const Adjacency &graph, std::int32_t sta
     std::vector<std::int32_t> found{start};
     seen[start] = true;
     for (std::size_t i = 0; i < found.size(); i++) {
-        auto next = graph[found[i]];
-        std::stable_sort(next.begin(), next.end(), [&](auto u, auto v) { return graph[u].size() < graph[v].size(); });
-        for (auto u : next)
+        const auto first = static_cast<std::ptrdiff_t>(found.size());
+        for (auto u : graph[found[i]])
             if (!seen[u]) {
                 seen[u] = true;
                 found.push_back(u);
             }
+        const auto less = [&](auto u, auto v) {
+            const auto a = graph[u].size(), b = graph[v].size();
+            return a != b ? a < b : u < v;
+        };
+        std::sort(found.begin() + first, found.end(), less);
     }
     return found;
 }
@@ -199,7 +191,7 @@ std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardin
         std::iota(order.begin(), order.end(), 0);
         return order;
     }
-    Adjacency graph = interaction_graph(count, scopes);
+    Adjacency graph(count, scopes);
     if (method == OrderMethod::Sweep) return sweep(graph);
     return Greedy(cardinalities, std::move(graph), method, seed, poll).run();
 }

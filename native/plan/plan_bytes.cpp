@@ -13,14 +13,6 @@ Index bytes_of(const Skeleton &s) {
     return bytes;
 }
 
-void make_room(Skeleton &s, Index steps) {
-    const auto rows = static_cast<std::size_t>(steps);
-    s.steps.reserve(rows);
-    s.states.reserve(rows);
-    for (auto *begin : {&s.scopes.begin, &s.kept.begin, &s.score_refs.begin, &s.shift_refs.begin})
-        begin->reserve(rows + 1);
-}
-
 double least_plan_bytes(Index variables, Index factors, Index others) {
     constexpr std::size_t lists = sizeof(Step) + 7 * sizeof(Index) + sizeof(std::int32_t);  // of a step
     constexpr std::size_t places = sizeof(TableLayout) + sizeof(StepLayout) + 8 * sizeof(Index) + sizeof(std::int32_t);

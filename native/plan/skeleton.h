@@ -67,10 +67,12 @@ struct Step {
 };
 
 // What a program is for: tables with tallies; plain passes, whose tables are laid out so that steps run along rows of
-// states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept.
-enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2 };
+// states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept. That
+// of a small model keeps its outline, so that it can be laid out for tables.
+enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2, Outline = 3 };
 
 struct ChartShape;
+struct Outline;
 
 struct Skeleton {
     std::vector<std::int32_t> cardinalities;
@@ -100,11 +102,10 @@ struct Skeleton {
     Index step_count = 0;        // a draft has this many, and none of them
 
     std::shared_ptr<const ChartShape> chart;  // what a chart has besides
+    std::shared_ptr<const Outline> outline;   // of a draft
 };
 
 Index bytes_of(const Skeleton &skeleton);
-// For so many steps, so that long lists need not be copied while they grow.
-void make_room(Skeleton &skeleton, Index steps);
 
 // What a plan for so many variables and factors takes at least, whatever its tables hold: the steps that eliminate the
 // variables, and their places in a layout; and of other steps, where it is known how many there are.
@@ -116,5 +117,8 @@ Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<c
                         std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
                         std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
                         Purpose purpose = Purpose::Tables, Index expected_steps = 0);
+
+// The program for tables that a draft with an outline is of.
+Skeleton lay_out(const Skeleton &draft);
 
 }  // namespace tallytree

@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace tallytree::sequences {
+namespace {
+
+constexpr int kTangents = 6;
+
+}  // namespace
 
 Measure Measure::geometric(Index orders, Index length, double factor) {
     Measure made;
@@ -147,6 +152,7 @@ double Need::least(double value, const Prices &prices, Box box, bool chain, Tall
             best = least;
             if (at) *at = lowest->tallies;
         }
+        return lowest->measure;
     };
     if (!slack) {
         with_line(value - objective_.margin, objective_.margin);
@@ -158,10 +164,17 @@ double Need::least(double value, const Prices &prices, Box box, bool chain, Tall
         low = std::min(low, corner.measure);
         high = std::max(high, corner.measure);
     }
-    // value / (1 - q) is convex in q for values from 0 on: it lies above each of its tangents.
-    for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-        const double q = std::min(low + part * (high - low), 1 - 1e-6), slope = value / ((1 - q) * (1 - q));
-        with_line(value / (1 - q) - slope * q - objective_.margin + objective_.truth, slope);
+    // value / (1 - q) is convex in q for values from 0 on: it lies above each of its tangents. What a tangent bounds is
+    // least at some corner, and one that touches nearer to the measure of that corner bounds more, unless another
+    // corner is then the least: the best one is found by halving.
+    double q = (low + high) / 2;
+    for (int i = 0; i < kTangents; i++) {
+        q = std::min(q, 1 - 1e-6);
+        const double slope = value / ((1 - q) * (1 - q));
+        const double there = with_line(value / (1 - q) - slope * q - objective_.margin + objective_.truth, slope);
+        if (there == q) break;
+        (there > q ? low : high) = q;
+        q = there > low && there < high ? there : (low + high) / 2;
     }
     return best;
 }

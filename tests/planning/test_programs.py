@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.kernels import native
 from tallytree.planning import orders, planner
 from tallytree.planning.recent import Recent
 from tallytree.planning.search_price import program_for
+from tallytree.testing import check_bounds
 
 
 @pytest.mark.parametrize("variables", [5, 900])
@@ -122,3 +124,85 @@ def test_the_program_of_a_large_tree_stays_in_the_cache(monkeypatch):
     room = 1.5 * program_for(model, counts, None).bytes
     monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=room))
     assert program_for(model, counts, None) is program_for(model, counts, None)
+
+
+def shapes(rng, size):
+    """Return scopes of a random shape, and of statistics, with one count for each of these."""
+    edges = [(int(rng.integers(v)), v) for v in range(1, size) if rng.random() < 0.9]
+    if rng.random() < 0.5:
+        edges += [tuple(rng.permutation(size)[:2]) for _ in range(int(rng.integers(0, 3)))]
+    pairs = np.array(edges, dtype=np.int32).reshape(-1, 2)
+    single = np.arange(size, dtype=np.int32)[:, None]
+    return [single, pairs], [single, np.ascontiguousarray(pairs[:, ::-1])][: int(rng.integers(0, 3))]
+
+
+@pytest.mark.sanitize
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_a_forest_has_no_cycles(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 12))
+    scores, shifts = shapes(rng, size)
+    edges = {
+        frozenset(pair) for block in (*scores, *shifts) if block.shape[1] == 2 for pair in block.tolist()
+    }
+    component = list(range(size))
+    joined = 0
+    for a, b in map(tuple, edges):
+        joined += component[a] != component[b]
+        component = [component[a] if c == component[b] else c for c in component]
+    assert native.is_forest(size, [*scores, *shifts]) == (joined == len(edges))
+    assert not native.is_forest(size, [np.array([[0, 1, size - 1]], dtype=np.int32)])
+
+
+@pytest.mark.sanitize
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_a_draft_is_laid_out_as_its_program(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 30))
+    scores, shifts = shapes(rng, size)
+    numbers = len(shifts)
+    cardinalities = rng.integers(1, 4, size).astype(np.int32)
+    method = native.OrderMethod(int(rng.integers(6)))
+    order = native.elimination_order(cardinalities, [*scores, *shifts], method)
+    counted = (
+        np.arange(numbers, dtype=np.int32),
+        np.full(numbers, native.UNCAPPED),
+        np.ones(numbers, np.int64),
+    )
+
+    def made(purpose):
+        return native.Skeleton(cardinalities, scores, shifts, *counted, order, purpose)
+
+    draft, program = made(native.Purpose.OUTLINE), made(native.Purpose.TABLES)
+    assert draft.bytes == 0
+    laid_out = draft.laid_out()
+    for name in ("steps", "scope_begin", "scope_data", "score_refs", "shift_refs", "order"):
+        np.testing.assert_array_equal(getattr(laid_out, name), getattr(program, name))
+    for name in ("bytes", "step_count", "width", "degree", "cost", "pass_operations", "feasible"):
+        assert getattr(laid_out, name) == getattr(program, name)
+    with pytest.raises(ValueError, match="only a draft with an outline"):
+        program.laid_out()
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_long_chains_are_searched_from_drafts(monkeypatch, plain):
+    """Only a chain as it stands, of which single variables are counted, needs no more than its scopes."""
+    monkeypatch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=64e6))
+    monkeypatch.setattr(orders, "_MANY", 10)
+    drafts, program = [], orders._Search.program
+
+    def noted(search, order, draft=False, steps=0):
+        drafts.append(draft)
+        return program(search, order, draft, steps)
+
+    monkeypatch.setattr(orders._Search, "program", noted)
+    rng = np.random.default_rng(3)
+    model = tt.Model.chain(rng.standard_normal((60, 3)), rng.standard_normal((3, 3)))
+    changes = tt.Statistic([((v, v + 1), 1 - np.eye(3, dtype=int)) for v in range(59)], name="changes")
+    where = (tt.count(model, state=1) if plain else changes) == 25
+    found = tt.solve(model, where=where, strategy="bounds")
+    assert all(drafts) == plain
+    assert found.score == pytest.approx(tt.solve(model, where=where, strategy="full").score, abs=1e-9)
+    check_bounds(found)

@@ -60,8 +60,8 @@ _NEXT_FILL_FOR_PASSES = 20_000.0
 _RECENT = Recent[native.Skeleton](most=512, most_bytes=64e6)
 
 _MOST_IN_TABLE = 63  # the most variables of at least two states in one table
-_MANY = 50_000  # variables and factors from which on programs are compared by drafts, and one is kept
-_SOME = 256  # likewise for further orders of wide graphs
+_SOME = 256  # variables and factors from which on programs are compared by drafts, and one is kept
+_MANY = 50_000  # likewise for those from which on prices are those of drafts
 
 
 Check = Callable[[int, int, int], None]
@@ -87,23 +87,35 @@ def skeleton(
     `passes`: the number of plain passes that will be made, times the number of operations of a table that
     take as long as one of a pass; 0 if it is for a table.
     """
-    chosen = _checked_order(order, len(model))
-    shapes = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
-    key = (model.key, *shapes, passes > 0, False, chosen)
+    chosen, shape = _checked_order(order, len(model)), _shape(model, statistics)
+    key = (*shape, passes > 0, False, chosen)
     found = _RECENT.get(key)  # a full program also serves as a draft
     if found is None and (draft := draft and drafted(model, statistics)):
-        key = (model.key, *shapes, passes > 0, True, chosen)
+        key = (*shape, passes > 0, True, chosen)
         found = _RECENT.get(key)
     if found is None:
-        for_tables = (model.key, *shapes, False, draft)
+        for_tables = (*shape, False, draft)
         found = _Search(model, statistics, for_tables, check, passes).run(chosen, draft)
         _RECENT.keep(key, found, found.bytes)
     return found
 
 
+def _shape(model: Model, statistics: Sequence[Statistic]) -> tuple[Hashable, ...]:
+    return (model.key, *[(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics])
+
+
 def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
     """Return whether a draft of a program has no steps; those of small models always have them."""
     return _size(model, statistics) >= _MANY
+
+
+def is_forest(model: Model, statistics: Sequence[Statistic]) -> bool:
+    """Return whether the scopes of a model and statistics connect variables without cycles."""
+    known = _RECENT.get((*_shape(model, statistics), False, False, None))
+    if known is not None and known.width <= 1:
+        return True
+    scopes = [block.scopes for block in model.blocks]
+    return native.is_forest(len(model), scopes + [block.scopes for s in statistics for block in s.blocks])
 
 
 def _size(model: Model, statistics: Sequence[Statistic]) -> int:
@@ -152,6 +164,7 @@ class _Search:
         self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
         self.seen: set[bytes] = set()
         self.size = _size(model, statistics)
+        self.outlines = not passes and self.size < _MANY  # drafts can be laid out
 
     def check_steps(self, steps: int) -> None:
         if self.check is not None:
@@ -193,8 +206,10 @@ class _Search:
 
     def cheapest_program(self) -> native.Skeleton:
         best = self.search()
-        if best.bytes and not self.passes:  # not a draft
+        if not best.drafted and not self.passes:
             return best
+        if self.outlines and best.feasible:
+            return best.laid_out()
         if self.size >= _MANY:
             self.check_steps(best.step_count)
         order, steps = best.order, best.step_count
@@ -249,8 +264,7 @@ class _Search:
             if order.tobytes() in self.seen:  # several heuristics may give the same order
                 continue
             self.seen.add(order.tobytes())
-            wide = self.size >= _SOME and best is not None and best.width > 1
-            candidate = known or self.program(order, draft=wide or self.size >= _MANY)
+            candidate = known or self.program(order, draft=self.size >= _SOME)
             if best is None or self.price(candidate) < self.price(best):
                 best = candidate
         assert best is not None
@@ -263,5 +277,6 @@ class _Search:
     def program(self, order: NDArray[np.int32], draft: bool = False, steps: int = 0) -> native.Skeleton:
         numbers = self.statistic_of, self.caps, self.scales
         made = native.Purpose.PASSES if self.passes else native.Purpose.TABLES
-        purpose = native.Purpose.DRAFT if draft else made
+        drafted = native.Purpose.OUTLINE if self.outlines else native.Purpose.DRAFT
+        purpose = drafted if draft else made
         return native.Skeleton(self.cardinalities, self.scores, self.shifts, *numbers, order, purpose, steps)

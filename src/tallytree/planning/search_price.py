@@ -18,7 +18,7 @@ from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, tally_limits
-from tallytree.planning.orders import Check, Order, drafted, skeleton
+from tallytree.planning.orders import Check, Order, drafted, is_forest, skeleton
 from tallytree.planning.price import Price
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
@@ -136,7 +136,7 @@ def program_for(
         natural = skeleton(model, statistics, "natural", check, draft=True)
         if natural.width <= 1 and natural.step_count <= len(model) + 1:
             return skeleton(model, statistics, "natural", check, draft=draft)
-        if skeleton(model, statistics, "min-degree", check, draft=True).width <= 1:
+        if is_forest(model, statistics):
             return skeleton(model, statistics, None, check, draft=draft)
     passes = 0.0 if order is not None and draft else _PASS_WIDE * _passes(model)
     return skeleton(model, statistics, order, check, draft=draft, passes=passes)

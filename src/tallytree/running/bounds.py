@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.model.rounding import lowest_score
-from tallytree.planning.orders import Check, Order
+from tallytree.planning.orders import Check, Order, drafted
 from tallytree.planning.search_price import program_for
 from tallytree.statistics.statistic import Statistic
 
@@ -147,8 +147,17 @@ class ModelSearcher(NamedTuple):
 
     def __call__(self, asked: Search) -> Found | None:
         """Search for the best labelling; None if this is not supported, or does not fit in memory."""
+        if self.order is None and drafted(self.model, self.statistics):
+            draft = program_for(self.model, self.statistics, None, self.check, draft=True)
+            if draft.bytes:  # a chain as it stands needs no more than its scopes
+                found = self._search(asked, draft)
+                if found is not None:
+                    return found
+        return self._search(asked, program_for(self.model, self.statistics, self.order, self.check))
+
+    def _search(self, asked: Search, program: native.Skeleton) -> Found | None:
         return native.search_by_bounds(
-            program_for(self.model, self.statistics, self.order, self.check),
+            program,
             [block.tables for block in self.model.blocks],
             [block.tables for s in self.statistics for block in s.blocks],
             *asked.native(),

@@ -1,0 +1,38 @@
+// What the steps of a program do, before they are laid out.
+#pragma once
+
+#include "plan/skeleton.h"
+
+namespace tallytree {
+
+// The scopes of a problem and the order in which its variables go; see `build_skeleton`.
+struct PlanShape {
+    std::span<const std::int32_t> cardinalities;
+    std::span<const ScopeBlock> scores, shifts;
+    std::span<const std::int32_t> statistic_of;
+    std::span<const Index> caps, scales;
+    std::span<const std::int32_t> order;
+};
+
+struct OutlineStep {
+    Verb verb;
+    std::int32_t a = -1, b = -1, variable = -1, late = -1;  // as in `Step`
+    std::int32_t fresh = 0;                                 // the first variables of its scope, brought in by factors
+};
+
+// All lists are by step, in the order in which variables go. A draft has no steps and factors.
+struct Outline {
+    std::vector<OutlineStep> steps;
+    Ragged<std::int32_t> scopes;
+    std::vector<double> states, cells;  // cells: by the cost model
+    Ragged<FactorRef> score_refs, shift_refs;
+    std::vector<FactorRef> constant_scores, constant_shifts;
+    Index width = 0, degree = 0;
+    double cost = 0, pass_operations = 0;
+    bool feasible = true;
+};
+
+// There is room for `expected_steps`, so that long lists need not be copied while they grow.
+Outline outline_of(const PlanShape &shape, Purpose purpose, Index expected_steps);
+
+}  // namespace tallytree
