@@ -6,7 +6,8 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
-constexpr double kPosition = 80;  // operations of a whole table that take as long as a position of a pass, besides
+// Units of work: of a pass, for each sum of a score and a message and for each position; and of loading a chain.
+constexpr double kSum = 0.1, kPosition = 14, kLoaded = 20, kLoadedState = 2.5;
 
 struct Size {
     Index length, states, statistics;
@@ -71,7 +72,8 @@ Measures ChainMessages::measures() const {
     Measures found{rows_.range, length};
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
-    found.pass = states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
+    found.load = kLoaded * length + kLoadedState * states;
+    found.pass = kSum * states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
     found.few = (linked ? 8 : 4) * states;
     return found;
 }

@@ -5,9 +5,8 @@ namespace tallytree::bounds {
 
 namespace {
 
-// Operations of a whole table for a unit of work; and of a pass over a small tree.
-constexpr double kSlower = 10;
-constexpr double kNarrow = 2.5, kEachStep = 200, kManySteps = 256;
+// Units of work of loading a model: for each step of a tree and of a wide graph, and for each state.
+constexpr double kLoaded = 50, kLoadedWide = 80, kLoadedState = 1.5;
 
 }  // namespace
 
@@ -117,9 +116,9 @@ Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
     const auto steps = static_cast<double>(skeleton_->steps.size());
-    const bool small = skeleton_->width <= 1 && steps <= kManySteps;
-    found.pass = small ? kNarrow * found.sums + kEachStep * steps : kSlower * tables_->pass_work();
-    found.cell = kSlower * tables_->cell();
+    found.load = (skeleton_->width > 1 ? kLoadedWide : kLoaded) * steps + kLoadedState * found.sums;
+    found.pass = tables_->pass_work();
+    found.cell = tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }
