@@ -6,8 +6,9 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
-// Units of work: of a pass, for each sum of a score and a message and for each position; and of loading a chain.
-constexpr double kSum = 0.1, kPosition = 14, kLoaded = 20, kLoadedState = 2.5;
+// Units of work: of a pass, for each sum of a score and a message and for each position; of loading a chain; and of a
+// cell of a band, most of which are states that are looked at.
+constexpr double kSum = 0.1, kPosition = 14, kLoaded = 20, kLoadedState = 2.5, kCell = 5;
 
 struct Size {
     Index length, states, statistics;
@@ -73,6 +74,7 @@ Measures ChainMessages::measures() const {
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
     found.load = kLoaded * length + kLoadedState * states;
+    found.cell = kCell;
     found.pass = kSum * states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
     found.few = (linked ? 8 : 4) * states;
     return found;

@@ -5,8 +5,10 @@ namespace tallytree::bounds {
 
 namespace {
 
-// Units of work of loading a model: for each step of a tree and of a wide graph, and for each state.
-constexpr double kLoaded = 50, kLoadedWide = 80, kLoadedState = 1.5;
+// Units of work of loading a model: for each step of a tree and of a wide graph, for each step beyond those that stay
+// in the cache, and for each state. Passes and cells of small wide graphs take longer than those of large ones.
+constexpr double kLoaded = 30, kLoadedWide = 150, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
+constexpr double kSlowerPass = 1.8, kSlowerCell = 2;
 
 }  // namespace
 
@@ -116,9 +118,11 @@ Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
     const auto steps = static_cast<double>(skeleton_->steps.size());
-    found.load = (skeleton_->width > 1 ? kLoadedWide : kLoaded) * steps + kLoadedState * found.sums;
-    found.pass = tables_->pass_work();
-    found.cell = tables_->cell();
+    const bool wide = skeleton_->width > 1;
+    found.load =
+        (wide ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) + kLoadedState * found.sums;
+    found.pass = (wide ? kSlowerPass : 1) * tables_->pass_work();
+    found.cell = (wide ? kSlowerCell : 1) * tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }

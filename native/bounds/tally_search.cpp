@@ -9,10 +9,10 @@ constexpr std::size_t kMostPassesPlain = 48;  // where a constraint is far from 
 constexpr double kMostMagnitude = 1e250;      // of scores: prices of this size are paid many times
 constexpr std::size_t kMostCandidates = 64;
 constexpr double kReached = 1.5;  // times the least budget there can be: passes hardly make it smaller
-// Units of work: of a search and of each pass besides those of the messages, of a tally that is listed, and of looking at
-// one.
-constexpr double kBegun = 2000, kPassed = 600, kListed = 2, kSwept = 2;
-constexpr double kTry = 0.5;      // a budget of about so much of a score is worth a try
+// Units of work: of a search and of each pass besides those of the messages, of a tally that is listed, and of looking
+// at one.
+constexpr double kBegun = 1200, kPassed = 600, kListed = 2, kSwept = 2;
+constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
 template <class List>
 void grow(List &list, Index size) {

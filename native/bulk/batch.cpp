@@ -17,12 +17,13 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     return order;
 }
 
-constexpr double kWorthTrying = 4000;  // units of work of tables, about a nanosecond each, below which none is tried
-constexpr double kAnswer = 2000, kAnswered = 150;  // of an answer from tables, and for each of its variables
-constexpr double kShare = 0.45;        // of what tables take, which a search may take before they are made,
-constexpr double kMostTables = 2;      // and where it is asked for
-constexpr double kHeld = 0.1;          // of the memory, which tables that wait for the next sentence may take
-constexpr double kBandBytes = 80;      // of one operation of a band, at most
+// Units of work, about a nanosecond each: of tables below which no search is tried; of an answer from tables, with its
+// objects in Python, and for each of its variables.
+constexpr double kWorthTrying = 1e4, kAnswer = 1e4, kAnswered = 150;
+constexpr double kShare = 0.45;    // of what tables take, which a search may take before they are made,
+constexpr double kMostTables = 2;  // and where it is asked for
+constexpr double kHeld = 0.1;      // of the memory, which tables that wait for the next sentence may take
+constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -125,10 +126,10 @@ class ItemSolver {
 
     // What a search may take; 0 where the tables take so little that none is tried.
     double most_work(const TablePrice &price) const {
+        const double tables = price.work + price.layout;
         const double answer = kAnswer + kAnswered * static_cast<double>(skeleton_.cardinalities.size());
-        const double tables = price.work + price.layout + answer;
-        if (open()) return kMostTables * tables;
-        return tables < kWorthTrying ? 0 : kShare * tables;
+        if (open()) return kMostTables * (tables + answer);
+        return tables < kWorthTrying ? 0 : kShare * (tables + answer);
     }
 
     template <class Asked>

@@ -129,8 +129,8 @@ struct LayoutRequest {
     Index lanes = kLanes;
 };
 
-// Calls `use(statistic, each)` for every factor of a statistic that a step absorbs; `each(f)` calls f(entry of the local
-// shift table, count) for all entries.
+// Calls `use(statistic, each)` for every factor of a statistic that a step absorbs; `each(f)` calls f(entry of the
+// local shift table, count) for all entries.
 template <class Use>
 void each_counted(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> shifts, Index t, Use use) {
     Index loops = skeleton.shift_refs.begin[t];

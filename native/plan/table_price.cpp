@@ -15,7 +15,7 @@ namespace {
 constexpr double kStep = 50, kScore = 1.2;                              // a step, and an entry of its local scores
 constexpr double kCall = 18, kTerm = 1.5, kVector = 0.3, kBlock = 1.2;  // of eliminations; a block that is written
 constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;   // of joins
-constexpr double kFresh = 6, kCached = 1 << 17;                // for each block beyond those that stay in the cache
+constexpr double kFresh = 6, kCached = 1 << 17;                    // for each block beyond those that stay in the cache
 constexpr double kCell = 0.25, kCellShort = 1.2, kFewStates = 8;   // an operation of tables of cells, along states
 constexpr double kLaidStep = 100, kLaidPair = 22, kLaidShift = 8;  // of a layout,
 constexpr double kLaidCell = 15;                                   // and a pair of cells
@@ -25,7 +25,8 @@ constexpr Index kShortRange = 3;   // as they are where all statistics have so f
 
 // The part of the tallies between the least and the largest that occurs, with up to three statistics: of the rows, and
 // along each row.
-constexpr std::array<double, 4> kRows = {1, 1, 1, 0.7}, kAlong = {1, 1, 0.7, 0.6};
+constexpr std::array<double, 4> kRows = {1, 1, 1, 0.7}, kAlong = {1, 1, 0.75, 0.7};
+constexpr double kWindowed = 0.75;  // and of each row, where a window cuts the other side off as well
 
 double vectors(double length) { return std::ceil(length / kLanes); }
 
@@ -148,7 +149,8 @@ class Extents {
         }
         const auto many = std::min<std::size_t>(independent_, kRows.size() - 1);
         table.rows = std::max(kRows[many] * table.box / table.length, 1.0);
-        table.length = std::max(kAlong[many] * table.length, 1.0);
+        const double cut = many > 1 && limits_ && !limits_->window.open ? kWindowed : 1;
+        table.length = std::max(cut * kAlong[many] * table.length, 1.0);
         if (cells()) table.rows *= std::exchange(table.length, 1.0);
     }
 
@@ -173,7 +175,8 @@ class Pricing {
             const auto shifts = static_cast<double>(skeleton.steps[t].shift_size);
             cells_ += skeleton.states[t] * table.rows * table.length;
             states_ += skeleton.states[t];
-            blocks_ += skeleton.states[t] * (is_cells(table) ? table.rows / kLanes : table.rows * vectors(table.length));
+            blocks_ +=
+                skeleton.states[t] * (is_cells(table) ? table.rows / kLanes : table.rows * vectors(table.length));
             price_.layout += kLaidStep + (is_cells(table) ? kLaidCell : kLaidPair) * pairs + kLaidShift * shifts;
             price_.bytes += 8 * (pairs + table.rows * table.ways) + 32 * table.rows + 4 * shifts + kListed;
         }
