@@ -34,7 +34,7 @@ SLOWER = 10
 WORTH_TRYING = 8e5
 """A search is tried if the full table takes as long as this much work, at least: about a millisecond."""
 
-SHARE = 0.45
+SHARE = 0.42
 """The fraction of what a table takes at least, which a search may take before the table is computed."""
 
 CACHED_BYTES = 1 << 19
