@@ -23,7 +23,7 @@ _FOREST, _OTHERS = 150, 40
 
 
 _ALONE = 5e5
-"""The work of asking one question by itself, in units of work: the query, and the answer with its certificate."""
+"""The units of work of asking a question by itself: the query, and the answer with its certificate."""
 
 MOST_LISTED = 192
 """Up to this many variables, listing all tallies of two counts is faster than a search over boxes."""

@@ -47,7 +47,7 @@ _CELL = 10  # units of work per cell of a band
 _CELL_BYTES = 80
 _CALL, _ENTRY = 1e5, 12.0  # units of work for a table or a search besides, and for an entry of the scores
 _STEP, _STEP_WIDE = 150.0, 250.0  # for each step of the program of a search, of a forest and of a wide graph
-_VARIABLE = 350.0  # for each variable of the answer of a table: decoding, and certification
+_VARIABLE = 300.0  # for each variable of the answer of a table: decoding, and certification
 _OPERATION = 0.05  # units of work of an operation of a table, at least
 
 
