@@ -6,9 +6,9 @@ namespace tallytree::bounds {
 namespace {
 
 // Units of work of loading a model: for each step of a tree and of a wide graph, for each step beyond those that stay
-// in the cache, and for each state. Passes and cells of small wide graphs take longer than those of large ones.
+// in the cache, and for each state. Passes over small wide graphs take longer than those over large ones.
 constexpr double kLoaded = 30, kLoadedWide = 150, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
-constexpr double kSlowerPass = 1.8, kSlowerCell = 2;
+constexpr double kSlowerPass = 1.8;
 
 }  // namespace
 
@@ -122,7 +122,7 @@ Measures GraphMessages::measures() const {
     found.load =
         (wide ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) + kLoadedState * found.sums;
     found.pass = (wide ? kSlowerPass : 1) * tables_->pass_work();
-    found.cell = (wide ? kSlowerCell : 1) * tables_->cell();
+    found.cell = tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }

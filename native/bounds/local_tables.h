@@ -96,7 +96,7 @@ class LocalTables : public Subject {
     double operations() const override { return facts_.operations; }
     double pass_work() const override { return pass_work(*skeleton_, operations()); }
     // A band reads messages here and there, which takes longer where they do not stay in the cache.
-    double cell() const override { return skeleton_->width <= 1 ? 10 : operations() < kCached ? 12 : 30; }
+    double cell() const override { return skeleton_->width <= 1 ? 10 : operations() < kCached ? 24 : 30; }
     double labelling_work() const override { return 20 * static_cast<double>(choices()); }
     Index length() const override { return static_cast<Index>(skeleton_->cardinalities.size()); }
     Index variables() const override { return length(); }
