@@ -2,8 +2,8 @@
 
 Shapes, sizes, scores, statistics and questions are all drawn: chains, trees, stars, cycles, grids, factors
 of three variables, parse trees and batches; weak and strong coupling, ties, heavy losses. Tables take a tenth
-of a millisecond to some tenths of a second. Constants were chosen by seeds from 1,000 on, and judged by those
-from 5,000 on (``bounds.py``).
+of a millisecond to some tenths of a second. Constants were chosen by seeds below 10,000, and judged by those
+from there on (``bounds.py``).
 """
 
 from __future__ import annotations

@@ -75,12 +75,12 @@ auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
     return std::tuple(found.bytes, found.largest, found.states, found.tallies);
 }
 
-// Operations of the full tables, and the work that they take at least.
+// Operations of the full tables, the work of them and of their layout, and the bytes of that.
 auto price_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
               const std::vector<Index> &low, const std::vector<Index> &high) {
     const auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, Mode::Rows, 0);
     const TablePrice price = price_of_tables(*skeleton.skeleton, request);
-    return std::tuple(price.operations, price.work);
+    return std::tuple(price.operations, price.work, price.layout, price.bytes);
 }
 
 auto least_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,

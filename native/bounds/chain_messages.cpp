@@ -6,7 +6,10 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
-constexpr double kPosition = 80;  // operations of a whole table that take as long as a position of a pass, besides
+// Units of work: of a pass, for each sum of a score and a message and for each position; of loading a chain; and of a
+// cell of a band, most of which are states that are looked at.
+constexpr double kSum = 0.1, kPosition = 14, kLoaded = 20, kLoadedState = 2.5, kCell = 6;
+constexpr double kLoadedFar = 100, kNear = 256;  // for each position beyond those that stay in the cache
 
 struct Size {
     Index length, states, statistics;
@@ -71,7 +74,9 @@ Measures ChainMessages::measures() const {
     Measures found{rows_.range, length};
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
-    found.pass = states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
+    found.load = kLoaded * length + kLoadedFar * std::max(length - kNear, 0.0) + kLoadedState * states;
+    found.cell = kCell;
+    found.pass = kSum * states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
     found.few = (linked ? 8 : 4) * states;
     return found;
 }

@@ -37,6 +37,7 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
             best_cells_[move.t] = joins ? joined(first, cells_of(move.other, 0), budget) : first;
         }
         for (Live &live : live(move.t)) {
+            if (work_ > most_work) return false;  // one step of a wide graph may have most of the cells
             const double room = budget - live.context;
             if (joins) live.cells = joined(cells_of(move.from, live.input), cells_of(move.other, live.input_b), room);
             else fill(move.from, live, room);

@@ -5,9 +5,10 @@ namespace tallytree::bounds {
 
 namespace {
 
-// Operations of a whole table for a unit of work; and of a pass over a small tree.
-constexpr double kSlower = 10;
-constexpr double kNarrow = 2.5, kEachStep = 200, kManySteps = 256;
+// Units of work of loading a model: for each step of a tree and of a wide graph, for each step beyond those that stay
+// in the cache, and for each state. Passes over small wide graphs take longer than those over large ones.
+constexpr double kLoaded = 30, kLoadedWide = 150, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
+constexpr double kSlowerPass = 1.8;
 
 }  // namespace
 
@@ -117,9 +118,11 @@ Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
     const auto steps = static_cast<double>(skeleton_->steps.size());
-    const bool small = skeleton_->width <= 1 && steps <= kManySteps;
-    found.pass = small ? kNarrow * found.sums + kEachStep * steps : kSlower * tables_->pass_work();
-    found.cell = kSlower * tables_->cell();
+    const bool wide = skeleton_->width > 1;
+    found.load =
+        (wide ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) + kLoadedState * found.sums;
+    found.pass = (wide ? kSlowerPass : 1) * tables_->pass_work();
+    found.cell = tables_->cell();
     for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
     return found;
 }

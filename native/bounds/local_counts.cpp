@@ -67,25 +67,20 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
     fits_ &= local.apart == step.shift_size;
     const auto place = static_cast<Index>(shifts_.size());
     shifts_.resize(shifts_.size() + static_cast<std::size_t>(step.shift_size * statistics()), 0);
-    for (std::size_t i = 0; i < refs.size(); i++) {
-        const std::int64_t *table = counts_[refs[i].block].row(refs[i].row);
-        std::int32_t *out = shifts_.data() + place + skeleton_->statistic_of[refs[i].block] * step.shift_size;
+    each_counted(*skeleton_, counts_, t, [&](Index p, auto each) {
+        std::int32_t *out = shifts_.data() + place + p * step.shift_size;
         Index least = 0, most = 0;
-        walk_factor(skeleton_->shift_loops[skeleton_->shift_refs.begin[t] + static_cast<Index>(i)],
-                    [&](Index at, Index n, Index stride) {
-                        for (Index x = 0; x < n; x++) {
-                            const Index sum = out[x] + table[at + x * stride];
-                            least = std::min(least, sum);
-                            most = std::max(most, sum);
-                            out[x] = static_cast<std::int32_t>(sum);
-                        }
-                        out += n;
-                    });
+        each([&](Index entry, std::int64_t count) {
+            const Index sum = out[entry] + count;
+            least = std::min(least, sum);
+            most = std::max(most, sum);
+            out[entry] = static_cast<std::int32_t>(sum);
+        });
         fits_ &= std::max(-least, most) < kLargest;
-        const Index p = skeleton_->statistic_of[refs[i].block], more = facts_.range.low.more();
+        const Index more = facts_.range.low.more();
         double &reach = p < kMostStatistics ? local.reach[p] : further_[t * more + p - kMostStatistics];
         reach = std::max(reach, static_cast<double>(std::max(-least, most)));
-    }
+    });
     shift_places_.emplace_back(t, place_counts(place, local));
 }
 

@@ -95,8 +95,8 @@ class LocalTables : public Subject {
     double magnitude() const override { return facts_.magnitude; }
     double operations() const override { return facts_.operations; }
     double pass_work() const override { return pass_work(*skeleton_, operations()); }
-    // Large bands, of graphs that are strongly coupled, do not stay in the cache; those of trees are small.
-    double cell() const override { return skeleton_->width > 1 ? 20 : 16; }
+    // A band reads messages here and there, which takes longer where they do not stay in the cache.
+    double cell() const override { return skeleton_->width <= 1 ? 10 : operations() < kCached ? 24 : 30; }
     double labelling_work() const override { return 20 * static_cast<double>(choices()); }
     Index length() const override { return static_cast<Index>(skeleton_->cardinalities.size()); }
     Index variables() const override { return length(); }
@@ -118,6 +118,8 @@ class LocalTables : public Subject {
     Evaluated evaluate(const std::int64_t *labelling) const override;
 
   private:
+    static constexpr double kCached = 1 << 18;  // operations of a pass: about as many messages, or fewer
+
     static bool lies_there(const Skeleton &skeleton, Index t);
     void begin(bool same_program);
     void fill();

@@ -72,8 +72,9 @@ struct Measures {
     double variables = 0;  // how many
     double magnitude = 0;  // the largest sizes of all scores, added up
     double sums = 0;       // roughly how many numbers a regret is added up from, at most
-    double pass = 0;       // what a pass takes, in operations of a whole table
-    double cell = 64;      // what a cell of a band takes, likewise
+    double load = 0;       // what it takes to load the model, in units of work, about a nanosecond each;
+    double pass = 0;       // what a pass takes,
+    double cell = 8;       // and a cell of a band
     double few = 0;        // the work of a band that takes about as long as a pass
 };
 

@@ -95,7 +95,7 @@ std::optional<std::pair<double, bool>> TallySearch::interpolated() const {
 bool TallySearch::widen() {
     spread_all();
     const Pass at = passes_[best_];
-    if (!messages_->recall(at.prices)) messages_->pass(at.prices, *meter_);
+    recall(at);
     double budget = kFirstBand * scale_;
     for (; work_ <= most_work_; budget *= kWider) {
         if (met()) budget = std::clamp(spreads_[best_].budget, 0.0, budget);

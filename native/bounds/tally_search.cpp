@@ -9,8 +9,10 @@ constexpr std::size_t kMostPassesPlain = 48;  // where a constraint is far from 
 constexpr double kMostMagnitude = 1e250;      // of scores: prices of this size are paid many times
 constexpr std::size_t kMostCandidates = 64;
 constexpr double kReached = 1.5;  // times the least budget there can be: passes hardly make it smaller
-constexpr double kSwept = 8;      // operations of a whole table that take as long as to look at a listed tally
-constexpr double kTry = 0.5;      // a budget of about so much of a score is worth a try
+// Units of work: of a search and of each pass besides those of the messages, of a tally that is listed, and of looking
+// at one.
+constexpr double kBegun = 1200, kPassed = 600, kListed = 2, kSwept = 2;
+constexpr double kTry = 0.5;  // a budget of about so much of a score is worth a try
 
 template <class List>
 void grow(List &list, Index size) {
@@ -18,6 +20,8 @@ void grow(List &list, Index size) {
 }
 
 }  // namespace
+
+double TallySearch::least_work(double tallies) { return kBegun + kListed * tallies; }
 
 bool TallySearch::begin(const TallyGoal &asked) {
     asked_ = asked;
@@ -38,7 +42,7 @@ bool TallySearch::begin(const TallyGoal &asked) {
     stalled_ = 0;
     value_ = asked.slack && asked.count == 1 ? 0 : kNegativeInfinity;
     several_.clear();
-    work_ = 0;
+    work_ = measures_.load + least_work(box_.tallies());
     most_passes_ = asked.plain() ? kMostPassesPlain : kMostPasses;
     scale_ = std::max(0.3 * measures_.magnitude / measures_.variables, 1e-300);
     return asked.count == 1 || begin_several();
@@ -200,7 +204,7 @@ void TallySearch::spread_all() {
 
 void TallySearch::pass(const Few<double> &prices) {
     const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
-    work_ += measures_.pass + kSwept * static_cast<double>(listed_);
+    work_ += measures_.pass + kPassed + kSwept * static_cast<double>(listed_);
     if (found.most == kNegativeInfinity) return;
     const Few<Index> &tally = found.tally.first();
     const bool known = met();
@@ -223,6 +227,7 @@ bool TallySearch::run(TiedMessages &messages, const TallyGoal &asked, std::optio
     prices_ = start.value_or(Few<double>{});
     if (!begin(asked)) return false;
     cold_ = !start;
+    if (spent()) return false;
     pass(prices_);
     if (passes_[0].most == kNegativeInfinity) return false;
     if (asked.plain()) return settle_allowed();
@@ -255,6 +260,13 @@ bool TallySearch::settle_losses() {
     }
 }
 
+// Goes back to a pass, which is made again if its messages are gone.
+void TallySearch::recall(const Pass &pass) {
+    if (messages_->recall(pass.prices)) return;
+    messages_->pass(pass.prices, *meter_);
+    work_ += measures_.pass;
+}
+
 bool TallySearch::band(double budget, double most_work) {
     const double most = std::min(most_work, most_band_);
     const bool within = messages_->band(budget, std::min(most, room_), *meter_);
@@ -284,7 +296,7 @@ bool TallySearch::look(double most_work) {
     const Pass at = passes_[best_];
     if (!(most_work > 0)) return false;
     if (spreads_[best_].budget == kNegativeInfinity) return true;  // nothing lives
-    if (!messages_->recall(at.prices)) messages_->pass(at.prices, *meter_);
+    recall(at);
     const double budget = std::max(spreads_[best_].budget, 0.0), slack = slack_of(at, budget);
     messages_->set_near(2 * slack);
     return band(budget + 4 * slack, most_work);

@@ -26,7 +26,7 @@ class TallySearch {
         Index number;  // of the band
     };
     struct Limits {
-        double work;  // in operations of a whole table
+        double work;  // in units of work, about a nanosecond each
         double band;  // the work of one band, which needs memory in proportion
         double room;  // the same, for the memory that there is at the moment: throws OutOfRoom beyond that
         bool equals;  // whether to go on where many labellings are as good as each other
@@ -50,6 +50,8 @@ class TallySearch {
     double tolerance() const { return off_; }
     // The memory that waits for the next run.
     double kept() const;
+    // The work of a search over so many tallies, besides loading the model.
+    static double least_work(double tallies);
     // What the lists take for each tally.
     static double bytes_each(Index statistics) { return 36 + 8 * static_cast<double>(statistics); }
 
@@ -82,6 +84,7 @@ class TallySearch {
     std::optional<Few<double>> next_prices();
     std::optional<Few<double>> bundle();
     std::optional<Few<double>> bracket();
+    void recall(const Pass &pass);
     bool band(double budget, double most_work);
     double slack_of(const Pass &pass, double budget) const;
     bool look(double most_work);

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "bulk/rounds.h"
-#include "plan/table_price.h"
 
 namespace tallytree {
 namespace {
@@ -18,21 +17,13 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
     return order;
 }
 
-constexpr double kWorthTrying = 2e4;  // operations of a whole table: some microseconds
-constexpr double kHeld = 0.1;         // of the memory, which tables that wait for the next sentence may take
-constexpr double kShare = 0.75;       // of the price of a whole table, which a search may take before one is made
-
-constexpr double kStep = 3e3;  // operations that take as long as laying out a step, times the square of the statistics
-constexpr double kShareSeveral = 0.18;   // the same where several tallies are wanted,
-constexpr double kShareScored = 0.4;     // the same where there is no loss,
-constexpr double kLittle = 6e4;          // with some microseconds for each statistic on top of it
-constexpr std::size_t kManySteps = 256;  // of a chain or tree
-constexpr double kShareLarge = 0.3;      // on wide graphs and with more steps, without that,
-constexpr double kLoaded = 1500;         // less what it takes to load a step for a search
-constexpr double kSlower = 10;           // operations that take as long as a unit of work
-constexpr double kWide = 3;              // what a search of a wide graph counts for an operation of its cost
-constexpr double kMostTables = 2;        // prices of a whole table, which it may take where it is asked for
-constexpr double kBandBytes = 80;        // of one operation of a band, at most
+// Units of work, about a nanosecond each: of tables below which no search is tried; of an answer from tables, with its
+// objects in Python, and for each of its variables.
+constexpr double kWorthTrying = 1e4, kAnswer = 1e4, kAnswered = 150;
+constexpr double kShare = 0.42;    // of what tables take, which a search may take before they are made,
+constexpr double kMostTables = 2;  // and where it is asked for
+constexpr double kHeld = 0.1;      // of the memory, which tables that wait for the next sentence may take
+constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -82,7 +73,7 @@ class ItemSolver {
     // those of chunks do.
     bool solve_by_bounds(BatchAnswer &answer) {
         if (item_.strategy == Strategy::Full || item_.chooser == Chooser::Ask) return false;
-        if (!open() && (skeleton_.cost < kWorthTrying || (item_.count > 1 && !item_.truth.has_states()))) return false;
+        if (!open() && item_.count > 1 && !item_.truth.has_states()) return false;
         answer.bounded = item_.chooser == Chooser::Losses ? search_losses(answer) : search_scores(answer);
         return answer.bounded;
     }
@@ -113,12 +104,12 @@ class ItemSolver {
     bool search_losses(BatchAnswer &answer) {
         const LossItem asked{skeleton_, item_.scores, item_.truth, *item_.losses};
         if (!takes(asked)) return false;
+        const double work = most_work(price_of_tables(skeleton_, item_.truth.step_ranges(skeleton_, space_)));
+        if (!(work > 0)) return false;
         const double truth_score = scored(item_.truth.labels.data(), item_.scores).score;
         if (truth_score == kNegativeInfinity) return false;
         Meter meter(poll_);
-        const double share = open() ? kMostTables : item_.count > 1 ? kShareSeveral : kShare;
-        const double cost = (open() && skeleton_.width > 1 ? kWide : 1) * skeleton_.cost;
-        return desk_.search().run(asked, item_.count, truth_score, item_.prices, limits(share * cost), meter) &&
+        return desk_.search().run(asked, item_.count, truth_score, item_.prices, limits(work), meter) &&
                choose_labelling(truth_score, answer.labellings);
     }
 
@@ -127,16 +118,18 @@ class ItemSolver {
         request_ = &item_.request;
         const ScoreItem asked{skeleton_, item_.scores, item_.request, item_.allowed.get()};
         if (!takes(asked)) return false;
-        const auto steps = static_cast<double>(skeleton_.steps.size() * skeleton_.statistics * skeleton_.statistics);
-        const double cost = kSlower * price_of_tables(skeleton_, item_.request).work + kStep * steps;
-        if (!open() && cost < kWorthTrying) return false;
+        const double work = most_work(price_of_tables(skeleton_, item_.request));
+        if (!(work > 0)) return false;
         Meter meter(poll_);
-        const auto each = static_cast<double>(skeleton_.statistics);
-        const bool small = skeleton_.width <= 1 && skeleton_.steps.size() <= kManySteps;
-        const double few = kShareScored * cost + kLittle * each;
-        const double many = kShareLarge * cost - kLoaded * static_cast<double>(skeleton_.steps.size());
-        const double work = open() ? kMostTables * cost : small ? few : many;
-        return work > 0 && desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
+        return desk_.search().run(asked, limits(work), meter) && choose_labelling(0, answer.labellings);
+    }
+
+    // What a search may take; 0 where the tables take so little that none is tried.
+    double most_work(const TablePrice &price) const {
+        const double tables = price.work + price.layout;
+        const double answer = kAnswer + kAnswered * static_cast<double>(skeleton_.cardinalities.size());
+        if (open()) return kMostTables * (tables + answer);
+        return tables < kWorthTrying ? 0 : kShare * (tables + answer);
     }
 
     template <class Asked>

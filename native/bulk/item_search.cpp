@@ -73,8 +73,7 @@ bool ItemSearch::take(const ScoreItem &item, double may_wait) {
 }
 
 bool ItemSearch::run(const ScoreItem &item, TallySearch::Limits limits, Meter &meter) {
-    constexpr double kListed = 16;  // operations of a whole table that take as long as a tally in the lists
-    if (kListed * box_.tallies() > limits.work) return false;
+    if (TallySearch::least_work(box_.tallies()) > limits.work) return false;
     messages_ = load(item);
     if (!messages_) return false;
     TallyGoal goal{.statistics = item.skeleton.statistics, .box = box_};

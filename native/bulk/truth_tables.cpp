@@ -64,6 +64,23 @@ const LayoutRequest &Truth::request(Mode mode, double memory_limit, Workspace &s
     return request;
 }
 
+const StepRanges &Truth::step_ranges(const Skeleton &skeleton, Workspace &space) const {
+    const Index count = tables_->statistics, blocks = tables_->links && size() > 1 ? 2 : 1;
+    StepRanges &ranges = space.ranges;
+    ranges.independent = count;
+    for (auto *ends : {&ranges.low, &ranges.high}) ends->assign(skeleton.steps.size() * count, 0);
+    for (Index t = 0; t < std::ssize(skeleton.steps); t++)
+        for (const FactorRef ref : skeleton.shift_refs[t]) {
+            const Index p = skeleton.statistic_of[ref.block];
+            const auto [low, high] = ref.block % blocks == 0
+                                         ? tables_->given_range[p * tables_->kinds + kinds_[ref.row]]
+                                         : tables_->moved_range[p * tables_->links + table_at(ref.row + 1)];
+            ranges.low[t * count + p] += low;
+            ranges.high[t * count + p] += high;
+        }
+    return ranges;
+}
+
 const std::vector<TableBlock<double>> &Truth::scores(const std::vector<TableBlock<double>> &of_labels,
                                                      Workspace &space) const {
     if (!tables_->links && fold.empty()) return of_labels;

@@ -51,6 +51,8 @@ class Truth {
 
     // The tables of statistics, none where they are folded into the scores, as a request without limits of tallies.
     const LayoutRequest &request(Mode mode, double memory_limit, Workspace &space) const;
+    // What the steps of its program count at least and at most.
+    const StepRanges &step_ranges(const Skeleton &skeleton, Workspace &space) const;
     // The scores of states; those of labels where they are the same.
     const std::vector<TableBlock<double>> &scores(const std::vector<TableBlock<double>> &of_labels,
                                                   Workspace &space) const;

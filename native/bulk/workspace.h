@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/give_back.h"
+#include "plan/table_price.h"
 #include "tables/run.h"
 
 namespace tallytree {
@@ -12,6 +13,7 @@ struct alignas(64) Workspace {  // each in its own cache lines
     Arena arena, shares;  // of tables, and of their derivatives
 
     LayoutRequest request;                   // of problems whose tables are made here
+    StepRanges ranges;                       // of what these count
     std::vector<double> unary, links;        // scores of states, and of neighbouring states
     std::vector<std::int64_t> given, moved;  // what statistics count in them
     std::vector<TableBlock<double>> scores;

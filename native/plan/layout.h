@@ -129,6 +129,24 @@ struct LayoutRequest {
     Index lanes = kLanes;
 };
 
+// Calls `use(statistic, each)` for every factor of a statistic that a step absorbs; `each(f)` calls f(entry of the
+// local shift table, count) for all entries.
+template <class Use>
+void each_counted(const Skeleton &skeleton, std::span<const TableBlock<std::int64_t>> shifts, Index t, Use use) {
+    Index loops = skeleton.shift_refs.begin[t];
+    for (const FactorRef ref : skeleton.shift_refs[t]) {
+        const std::int64_t *table = shifts[ref.block].row(ref.row);
+        const auto walk = skeleton.shift_loops[loops++];
+        use(skeleton.statistic_of[ref.block], [&](auto f) {
+            Index entry = 0;
+            walk_factor(walk, [&](Index at, Index n, Index stride) {
+                for (Index x = 0; x < n; x++) f(entry + x, table[at + x * stride]);
+                entry += n;
+            });
+        });
+    }
+}
+
 Layout build_layout(std::shared_ptr<const Skeleton> skeleton, const LayoutRequest &request, const Poll &poll);
 
 // The same in the memory of a layout that is no longer needed; steps that are met again are not made again. Throws

@@ -1,23 +1,36 @@
+// What is counted is what the kernels do (tables/upward_rows.cpp, upward_cells.cpp): calls, one for each row of tallies
+// of the output; terms, the rows of the input that go into them; vectors of 64 bytes, as rows are padded to whole ones;
+// and blocks that are written. Constants are nanoseconds, fitted to random tables whose layouts were known; nearly all
+// tables take longer than this.
 #include "plan/table_price.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 namespace tallytree {
 namespace {
 
-// Units of work: an operation, a loop along a row of tallies, and a step.
-constexpr double kOperation = 0.07, kLoop = 1.5, kStep = 150;
-// A cell of tables that are rolled, so that they stay in the cache; one of other tables; and one of them that does not
-// fit into the cache any more, and is written to fresh memory.
-constexpr double kRolled = 0.25, kCell = 0.4, kFresh = 0.5, kCached = 6e6;
-// An operation and a cell of small tables that are rolled: those of chains.
-constexpr double kFewStates = 32, kQuick = 0.04, kSmallRolled = 0.12;
-// The part of all combinations of the tallies of one, two and three statistics that certainly
-// occurs, but for exceptions.
-constexpr std::array<double, 4> kOccur = {1, 1, 0.28, 0.14};
+constexpr double kStep = 50, kScore = 1.2;                              // a step, and an entry of its local scores
+constexpr double kCall = 18, kTerm = 1.5, kVector = 0.3, kBlock = 1.2;  // of eliminations; a block that is written
+constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;   // of joins
+// For each block beyond those that stay in the cache; the same where tables are rolled, but are larger than that even
+// so.
+constexpr double kFresh = 6, kCached = 1 << 17, kRolledFar = 4, kNear = 1 << 19;
+constexpr double kCell = 0.25, kCellShort = 1.2, kFewStates = 8;   // an operation of tables of cells, along states
+constexpr double kLaidStep = 100, kLaidPair = 22, kLaidShift = 8;  // of a layout,
+constexpr double kLaidCell = 15;                                   // and a pair of cells
+
+constexpr double kShortRow = 1.5;  // tallies below which tables are of cells (plan/layout.cpp),
+constexpr Index kShortRange = 3;   // as they are where all statistics have so few (plan/tally_ranges.cpp)
+
+// The part of the tallies between the least and the largest that occurs, with up to three statistics: of the rows, and
+// along each row.
+constexpr std::array<double, 4> kRows = {1, 1, 1, 0.7}, kAlong = {1, 1, 0.75, 0.7};
+constexpr double kWindowed = 0.75;  // and of each row, where a window cuts the other side off as well
+
+double vectors(double length) { return std::ceil(length / kLanes); }
 
 // Whether tables are rolled (plan/rolling.h): that takes many of them, and rows much longer than what a segment
 // adds to a tally.
@@ -32,19 +45,13 @@ class Independent {
   public:
     Independent(const Skeleton &skeleton, const LayoutRequest &request) : count_(std::ssize(request.caps)) {
         std::vector<double> sums, change(count_);
-        for (std::size_t t = 0; t < skeleton.steps.size() && std::ssize(basis_) < count_; t++) {
-            const auto refs = skeleton.shift_refs[t];
+        for (Index t = 0; t < std::ssize(skeleton.steps) && std::ssize(basis_) < count_; t++) {
             const Index size = skeleton.steps[t].shift_size;
-            if (refs.empty()) continue;
+            if (skeleton.shift_refs[t].empty()) continue;
             sums.assign(size * count_, 0);
-            for (std::size_t i = 0; i < refs.size(); i++) {
-                const std::int64_t *table = request.shifts[refs[i].block].row(refs[i].row);
-                double *out = sums.data() + skeleton.statistic_of[refs[i].block] * size;
-                walk_factor(skeleton.shift_loops[skeleton.shift_refs.begin[t] + static_cast<Index>(i)],
-                            [&](Index at, Index n, Index stride) {
-                                for (Index x = 0; x < n; x++) *out++ += static_cast<double>(table[at + x * stride]);
-                            });
-            }
+            each_counted(skeleton, request.shifts, t, [&](Index p, auto each) {
+                each([&](Index x, std::int64_t count) { sums[p * size + x] += static_cast<double>(count); });
+            });
             for (Index x = 1; x < size && std::ssize(basis_) < count_; x++) {
                 for (Index p = 0; p < count_; p++) change[p] = sums[p * size + x] - sums[p * size];
                 add(change);
@@ -71,99 +78,191 @@ class Independent {
     std::vector<std::vector<double>> basis_;
 };
 
-// How many tallies each table has, and how many rows of them.
-class Sizes {
+// The tallies of a table.
+struct Extent {
+    double rows = 1, length = 1;  // rows of them, and how long they are
+    double ways = 1;              // by how many a step can move a tally
+    double box = 1;               // those between the least and the largest
+};
+
+class Extents {
   public:
-    Sizes(const Skeleton &skeleton, const LayoutRequest &request, Index independent)
-        : skeleton_(skeleton), request_(request), count_(std::ssize(request.caps)), independent_(independent) {
-        const TallyRanges ranges(skeleton, request);
+    // `limits`: caps and a window, or null.
+    Extents(const Skeleton &skeleton, const StepRanges &added, const LayoutRequest *limits)
+        : skeleton_(skeleton),
+          limits_(limits),
+          count_(skeleton.statistics),
+          independent_(added.independent),
+          low_(added.low),
+          high_(added.high),
+          tables_(skeleton.steps.size()) {
         const auto size = static_cast<Index>(skeleton.steps.size());
-        low_.assign(size * count_, 0);
-        high_.assign(size * count_, 0);
-        constant_.assign(count_, 0);
-        for (const auto ref : skeleton.constant_shifts)
-            constant_[skeleton.statistic_of[ref.block]] += ranges.low(ref.block, ref.row);
-        for (Index t = 0; t < size; t++) add(t, ranges);
-        tallies.resize(size);
-        rows.resize(size);
-        for (Index t = 0; t < size; t++) count(t);
+        for (Index t = 0; t < size; t++) add_inputs(t);
+        for (Index p = 0; p < count_; p++) {
+            const Index low = low_[(size - 1) * count_ + p], high = high_[(size - 1) * count_ + p];
+            all_short_ &= (limits ? std::min(high - low, limits->caps[p] - low) : high - low) < kShortRange;
+        }
+        for (Index t = 0; t < size; t++) measure(t);
     }
 
-    std::vector<double> tallies, rows;
+    const Extent &operator[](Index t) const { return tables_[t]; }
+    bool cells() const { return all_short_ || independent_ < count_; }
 
   private:
-    // The least and the largest sum below a table.
-    void add(Index t, const TallyRanges &ranges) {
+    // From what the step adds to the least and the largest sum below its table.
+    void add_inputs(Index t) {
         const Step &step = skeleton_.steps[t];
-        for (const auto input : {step.a, step.b})
-            for (Index p = 0; p < count_ && input >= 0; p++) {
-                low_[t * count_ + p] += low_[input * count_ + p];
-                high_[t * count_ + p] += high_[input * count_ + p];
+        double &ways = tables_[t].ways;
+        for (Index p = 0; p < count_; p++) {
+            Index &low = low_[t * count_ + p], &high = high_[t * count_ + p];
+            ways *= static_cast<double>(high - low + 1);
+            for (const auto input : {step.a, step.b}) {
+                if (input < 0) continue;
+                low += low_[input * count_ + p];
+                high += high_[input * count_ + p];
             }
-        for (const auto ref : skeleton_.shift_refs[t]) {
-            const Index p = skeleton_.statistic_of[ref.block];
-            low_[t * count_ + p] += ranges.low(ref.block, ref.row);
-            high_[t * count_ + p] += ranges.high(ref.block, ref.row);
         }
+        ways = std::min(ways, static_cast<double>(std::max<Index>(step.shift_size, 1)));
     }
 
     // Those that can still end in the window, and below the caps.
-    void count(Index t) {
+    double width(Index t, Index p) const {
         const Index root = static_cast<Index>(skeleton_.steps.size()) - 1;
-        widths_.clear();
-        for (Index p = 0; p < count_; p++) {
-            const Index low = low_[t * count_ + p], high = high_[t * count_ + p];
-            const Index least = request_.window.low[p] - constant_[p] - (high_[root * count_ + p] - high);
-            const Index most = request_.window.high[p] - constant_[p] - (low_[root * count_ + p] - low);
-            const Index cap = request_.caps[p] == kUncapped ? high : std::min(high, low + request_.caps[p]);
-            widths_.push_back(static_cast<double>(std::max<Index>(std::min(cap, most) - std::max(low, least) + 1, 1)));
+        Index low = low_[t * count_ + p], high = high_[t * count_ + p];
+        if (limits_) {
+            const Index least = limits_->window.low[p] - (high_[root * count_ + p] - high);
+            const Index most = limits_->window.high[p] - (low_[root * count_ + p] - low);
+            if (limits_->caps[p] != kUncapped) high = std::min(high, low + limits_->caps[p]);
+            low = std::max(low, least);
+            high = std::min(high, most);
         }
+        return static_cast<double>(std::max<Index>(high - low + 1, 1));
+    }
+
+    // Rows are along the statistic of the widest range. If one depends on the others, they hold one tally each.
+    void measure(Index t) {
+        widths_.clear();
+        for (Index p = 0; p < count_; p++) widths_.push_back(width(t, p));
         std::sort(widths_.begin(), widths_.end());
-        widths_.resize(independent_);
-        tallies[t] = std::accumulate(widths_.begin(), widths_.end(), 1.0, std::multiplies<>());
-        rows[t] = tallies[t] / (widths_.empty() ? 1 : widths_.back());
+        Extent &table = tables_[t];
+        for (Index i = 0; i < independent_; i++) {
+            table.box *= widths_[i];
+            table.length = widths_[i];
+        }
+        const auto many = std::min<std::size_t>(independent_, kRows.size() - 1);
+        table.rows = std::max(kRows[many] * table.box / table.length, 1.0);
+        const double cut = many > 1 && limits_ && !limits_->window.open ? kWindowed : 1;
+        table.length = std::max(cut * kAlong[many] * table.length, 1.0);
+        if (cells()) table.rows *= std::exchange(table.length, 1.0);
     }
 
     const Skeleton &skeleton_;
-    const LayoutRequest &request_;
-    Index count_, independent_;
-    std::vector<Index> low_, high_, constant_;
+    const LayoutRequest *limits_;
+    const Index count_, independent_;
+    std::vector<Index> low_, high_;
+    std::vector<Extent> tables_;
     std::vector<double> widths_;
+    bool all_short_ = true;
+};
+
+// The steps of a program, added up.
+class Pricing {
+  public:
+    Pricing(const Skeleton &skeleton, const StepRanges &ranges, const LayoutRequest *limits)
+        : skeleton_(skeleton), extents_(skeleton, ranges, limits) {
+        for (Index t = 0; t < std::ssize(skeleton.steps); t++) {
+            const Verb verb = skeleton.steps[t].verb;
+            const double pairs = verb == Verb::Join ? join(t) : verb == Verb::Eliminate ? eliminate(t) : 1;
+            const Extent &table = extents_[t];
+            const auto shifts = static_cast<double>(skeleton.steps[t].shift_size);
+            cells_ += skeleton.states[t] * table.rows * table.length;
+            states_ += skeleton.states[t];
+            blocks_ +=
+                skeleton.states[t] * (is_cells(table) ? table.rows / kLanes : table.rows * vectors(table.length));
+            price_.layout += kLaidStep + (is_cells(table) ? kLaidCell : kLaidPair) * pairs + kLaidShift * shifts;
+            price_.bytes += 8 * (pairs + table.rows * table.ways) + 32 * table.rows + 4 * shifts + kListed;
+        }
+    }
+
+    TablePrice found() {
+        const auto steps = static_cast<double>(skeleton_.steps.size());
+        const bool rolls = rolled(skeleton_.statistics, steps, states_, cells_);
+        const double fresh = !rolls ? kFresh : 2 * blocks_ / std::sqrt(steps) > kNear ? kRolledFar : 0;
+        price_.work += kStep * steps + kBlock * blocks_ + fresh * std::max(blocks_ - kCached, 0.0);
+        return price_;
+    }
+
+  private:
+    static constexpr double kListed = sizeof(TableLayout) + sizeof(StepLayout) + 16;
+
+    bool is_cells(const Extent &table) const { return extents_.cells() || table.length < kShortRow; }
+    static double along_states(double states) { return states > kFewStates ? kCell : kCellShort; }
+
+    // Returns how many pairs of rows a layout lists.
+    double join(Index t) {
+        const Step &step = skeleton_.steps[t];
+        const Extent &a = extents_[step.a], &b = extents_[step.b], &out = extents_[t];
+        const auto kept = static_cast<double>(step.kept_states);
+        const double pairs = std::min(a.rows, b.rows) * std::min(std::max(a.rows, b.rows), out.rows);
+        const double fewer = std::min(a.length, b.length);
+        const double more = std::min(std::max(a.length, b.length), out.length);
+        price_.operations += kept * std::min(a.box, b.box) * std::min(std::max(a.box, b.box), out.box);
+        price_.work += is_cells(out)
+                           ? along_states(kept) * kept * pairs
+                           : kept * (kJoinCall * out.rows + (kJoinPair + kJoinVector * fewer * vectors(more)) * pairs);
+        return pairs;
+    }
+
+    double eliminate(Index t) {
+        const Step &step = skeleton_.steps[t];
+        const Extent &in = extents_[step.a], &out = extents_[t];
+        const auto kept = static_cast<double>(step.kept_states), fresh = static_cast<double>(step.fresh);
+        const auto gone = static_cast<double>(step.gone.count);
+        const double rows = std::min(in.rows, out.rows);
+        price_.operations += kept * gone * fresh * in.box;
+        price_.work += kScore * static_cast<double>(step.score_size);
+        if (is_cells(out)) {
+            price_.work += along_states(kept * fresh) * kept * gone * fresh * rows;
+        } else {
+            const double calls = kept * (step.shift_has_fresh ? fresh : 1), along = step.shift_has_fresh ? 1 : fresh;
+            const double terms = calls * gone * rows;
+            price_.work += kCall * calls * out.rows + (kTerm + kVector * along * vectors(out.length)) * terms;
+        }
+        return rows * out.ways;
+    }
+
+    const Skeleton &skeleton_;
+    const Extents extents_;
+    TablePrice price_;
+    double cells_ = 0, states_ = 0, blocks_ = 0;
 };
 
 }  // namespace
 
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request) {
-    const Index independent = Independent(skeleton, request).number();
-    const Sizes sizes(skeleton, request, independent);
-    TablePrice price;
-    double loops = 0, cells = 0, states = 0;
-    for (std::size_t t = 0; t < skeleton.steps.size(); t++) {
-        const Step &step = skeleton.steps[t];
-        const auto kept = static_cast<double>(step.kept_states);
-        states += skeleton.states[t];
-        cells += skeleton.states[t] * sizes.tallies[t];
-        if (step.verb == Verb::Join) {
-            const double a = sizes.tallies[step.a], b = sizes.tallies[step.b], fewer = std::min(a, b);
-            price.operations += kept * fewer * std::min(std::max(a, b), sizes.tallies[t]);
-            loops += kept * std::min(a * sizes.rows[step.b], b * sizes.rows[step.a]);
-        } else if (step.verb == Verb::Eliminate) {
-            const double ways = kept * static_cast<double>(step.gone.count * step.fresh);
-            price.operations += ways * sizes.tallies[step.a];
-            loops += ways * sizes.rows[step.a];
+    const TallyRanges ranges(skeleton, request);
+    const auto count = std::ssize(request.caps);
+    StepRanges added;
+    added.independent = Independent(skeleton, request).number();
+    added.low.assign(skeleton.steps.size() * count, 0);
+    added.high = added.low;
+    for (Index t = 0; t < std::ssize(skeleton.steps); t++)
+        for (const auto ref : skeleton.shift_refs[t]) {
+            const Index at = t * count + skeleton.statistic_of[ref.block];
+            added.low[at] += ranges.low(ref.block, ref.row);
+            added.high[at] += ranges.high(ref.block, ref.row);
         }
-    }
-    const auto statistics = static_cast<Index>(request.caps.size());
-    const double occur = kOccur[std::min<Index>(independent, std::ssize(kOccur) - 1)];
-    const auto steps = static_cast<double>(skeleton.steps.size());
-    price.work = occur * kLoop * loops + kStep * steps;
-    if (rolled(statistics, steps, states, cells) && states < kFewStates * steps)
-        price.work += kQuick * price.operations + kSmallRolled * cells;
-    else if (rolled(statistics, steps, states, cells)) price.work += kOperation * price.operations + kRolled * cells;
-    else
-        price.work +=
-            occur * (kOperation * price.operations + kCell * cells) + kFresh * std::max(occur * cells - kCached, 0.0);
-    return price;
+    LayoutRequest limits;  // on what the steps add, without constants
+    limits.caps = request.caps;
+    limits.window = request.window;
+    for (const auto ref : skeleton.constant_shifts)
+        for (auto *ends : {&limits.window.low, &limits.window.high})
+            (*ends)[skeleton.statistic_of[ref.block]] -= ranges.low(ref.block, ref.row);
+    return Pricing(skeleton, added, &limits).found();
+}
+
+TablePrice price_of_tables(const Skeleton &skeleton, const StepRanges &ranges) {
+    return Pricing(skeleton, ranges, nullptr).found();
 }
 
 }  // namespace tallytree

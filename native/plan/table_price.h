@@ -6,12 +6,20 @@
 namespace tallytree {
 
 struct TablePrice {
-    double operations = 0;  // add-max operations
-    double work = 0;        // the time that it takes at least, in units of about a nanosecond
+    double operations = 0;  // add-max operations, as if every tally between the least and the largest occurred
+    double work = 0;        // the time of the tables, in units of about a nanosecond
+    double layout = 0;      // the time of laying them out, likewise,
+    double bytes = 0;       // and the bytes of the lists of that layout
 };
 
-// As if every tally between the least and the largest of a table occurred; of several statistics, not all do, which the
-// time allows for.
+// What the steps of a program add to a tally at least and at most, and how many statistics do not depend on others.
+struct StepRanges {
+    std::vector<Index> low, high;  // [step][statistic]
+    Index independent = 0;
+};
+
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request);
+// The same without caps and a window.
+TablePrice price_of_tables(const Skeleton &skeleton, const StepRanges &ranges);
 
 }  // namespace tallytree

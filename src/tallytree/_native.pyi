@@ -499,7 +499,7 @@ def table_price(
     caps: Sequence[int],
     low: Sequence[int],
     high: Sequence[int],
-) -> tuple[float, float]: ...
+) -> tuple[float, float, float, float]: ...
 def least_tallies(
     skeleton: Skeleton,
     shifts: Sequence[NDArray[np.int64]],

@@ -69,10 +69,10 @@ def test_rows_of_few_tallies_take_longer_than_their_operations():
     assert few.table_work / few.table_operations > 2 * all_of_them.table_work / all_of_them.table_operations
 
 
-def test_long_grids_whose_tables_are_cheap_are_not_searched():
+def test_tables_of_long_grids_have_the_price_of_their_own_order():
     """The best order for passes is not the one for tables: by that, tables would take seven times as long."""
     rng = np.random.default_rng(0)
     model = tt.Model.grid(rng.normal(size=(6, 160, 2)), 10 * np.eye(2), 10 * np.eye(2))
     price = tt.plan(model, where=tt.count(model, state=1) == 48).search
-    assert not price.tried
     assert price.table_operations < 2e7
+    assert price.allowance() < 0.42 * 5e6

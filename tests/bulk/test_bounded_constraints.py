@@ -113,7 +113,7 @@ def test_auto_searches_sentences_and_trees(where):
     full, found = (ask(models, way, where=where) for way in ("full", "auto"))
     for one, other in zip(full, found, strict=True):
         assert_same_labelling(one, other)
-    assert sum(isinstance(one.certificate, BoundsCertificate) for one in found) >= 8
+    assert sum(isinstance(one.certificate, BoundsCertificate) for one in found) >= 4
     assert not any(isinstance(one.certificate, BoundsCertificate) for one in full)
 
 
@@ -127,7 +127,7 @@ def test_certificates_are_those_of_a_search():
     rng = np.random.default_rng(2)
     models = [tt.Model.chain(rng.normal(size=(30, 10)), rng.normal(size=(10, 10))) for _ in range(3)]
     for where in WHERES[:5]:
-        for found in tt.solve_batch(models, where=where):
+        for found in tt.solve_batch(models, where=where, strategy="bounds"):
             check_bounds(found)
             assert "plain pass" in found.explain()
 

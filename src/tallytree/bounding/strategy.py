@@ -2,7 +2,7 @@
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
 of the table; ``"full"`` never does. ``"auto"`` counts what the full table takes at least. Unless that is
-negligible, it tries bounds first, for up to half of that time, and then falls back to the full table; if the
+negligible, it tries bounds first, for up to 0.42 of that time, and then falls back to the full table; if the
 table does not fit in memory, the search continues. Questions that a search does not support also fall back
 to the table.
 """
@@ -33,7 +33,7 @@ from tallytree.running.bounds import Found, Search, Searcher, Wanted
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
-_TIMES, _LEAST, _LEAST_OF_TREES = 2, 2e8, 1e7
+_TIMES, _LEAST, _LEAST_OF_TREES = 2, 1.3e8, 1e7
 """With ``strategy="bounds"``, a search for the best value of a function may take this multiple of the cost of
 the table, and at least this much work, most of which are evaluations (for trees, these are not counted). If
 nearly all tallies have the same value, an unlimited search would examine nearly all labellings."""

@@ -22,6 +22,9 @@ _FOREST, _OTHERS = 150, 40
 """The minimum numbers of variables: tables of smaller models are so small that the check does not pay off."""
 
 
+_ALONE = 5e5
+"""The units of work of asking a question by itself: the query, and the answer with its certificate."""
+
 MOST_LISTED = 192
 """Up to this many variables, listing all tallies of two counts is faster than a search over boxes."""
 
@@ -35,12 +38,12 @@ def searched_alone(asked: LossArguments, numbers: Iterable[int], options: BatchO
         for number, model in ((number, asked.models[number]) for number in numbers)
         if isinstance(model, Model) and len(model.cardinalities) >= _OTHERS
     ]
-    chains = {model.key: is_chain(model) for model in {model.key: model for _, model in large}.values()}
-    return {
-        number
-        for number, model in large
-        if not chains[model.key] and _worth_it(asked, number, model, options)
+    first = {model.key: (number, model) for number, model in reversed(large)}  # one of each shape is priced
+    alone = {
+        key: not is_chain(model) and _worth_it(asked, number, model, options)
+        for key, (number, model) in first.items()
     }
+    return {number for number, model in large if alone[model.key]}
 
 
 def _worth_it(asked: LossArguments, number: int, model: Model, options: BatchOptions) -> bool:
@@ -51,7 +54,7 @@ def _worth_it(asked: LossArguments, number: int, model: Model, options: BatchOpt
         price = price_of(asked.problem(number).query(), Options(plan=options.plan))
     except TallytreeError:  # reported by the batch
         return False
-    return price is not None and price.tried
+    return price is not None and price.allowance(_ALONE) > 0
 
 
 def is_chain(model: Model) -> bool:

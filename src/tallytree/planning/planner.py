@@ -12,11 +12,10 @@ from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan, check_size
 from tallytree.planning.query import Query
 from tallytree.planning.recent import Recent
-from tallytree.planning.search_price import search_price
+from tallytree.planning.search_price import CACHED_BYTES, search_price
 from tallytree.statistics.statistic import Statistic
 
 _DEFAULTS = PlanOptions()
-_SMALL = 1 << 19  # plans up to this many bytes are cached
 _RECENT = Recent[Plan](most=128, most_bytes=16e6)
 _MET = [0] * 1024  # hashes of past queries: the plan of a repeated one is cached
 
@@ -36,7 +35,7 @@ def plan_graph(query: Query[Statistic], options: PlanOptions = _DEFAULTS) -> Pla
         number = hash(key)
         if _MET[number % len(_MET)] != number:
             _MET[number % len(_MET)] = number
-        elif (size := found.kept_bytes) <= _SMALL:
+        elif (size := found.kept_bytes) <= CACHED_BYTES:
             _RECENT.keep(key, found, size)
     return found
 
@@ -52,7 +51,7 @@ def _key(query: Query[Statistic], options: PlanOptions) -> Hashable | None:
         for block in statistic.blocks:
             tables = block.tables
             size += tables.nbytes
-            if size > _SMALL:
+            if size > CACHED_BYTES:
                 return None
             counted += block.key, tables.shape, tables.tobytes()
     layout = (options.limit, *options[2:])

@@ -31,19 +31,23 @@ LARGEST_WEIGHT = 2**30
 SLOWER = 10
 """The number of table operations that take as long as one unit of work."""
 
-WORTH_TRYING = 1.5e6
-"""A search is tried if the full table takes as long as this much work, at least: some milliseconds."""
+WORTH_TRYING = 8e5
+"""A search is tried if the full table takes as long as this much work, at least: about a millisecond."""
 
-SHARE = 0.5
+SHARE = 0.42
 """The fraction of what a table takes at least, which a search may take before the table is computed."""
+
+CACHED_BYTES = 1 << 19
+"""Plans up to this many bytes are cached; others are laid out again for each question."""
 
 _FEWEST = 2 / 3  # of the usual number of passes: few searches take less
 
 _PASS_WIDE = 2.5  # table operations that take as long as one of a pass over a wide graph, to choose an order
-_CELL = 16  # units of work per cell of a band
+_CELL = 10  # units of work per cell of a band
 _CELL_BYTES = 80
 _CALL, _ENTRY = 1e5, 12.0  # units of work for a table or a search besides, and for an entry of the scores
 _STEP, _STEP_WIDE = 150.0, 250.0  # for each step of the program of a search, of a forest and of a wide graph
+_VARIABLE = 300.0  # for each variable of the answer of a table: decoding, and certification
 _OPERATION = 0.05  # units of work of an operation of a table, at least
 
 
@@ -203,8 +207,10 @@ class _Tables(NamedTuple):
     def with_program(self, program: Program) -> _Tables:
         """Return the table of this program if it is cheaper: no tally is listed, but ranges are known."""
         counts = [block.tables for s in self.statistics for block in s.blocks]
-        operations, work = native.table_price(program, counts, *tally_limits(self.statistics, self.window))
-        work += _CALL
+        limits = tally_limits(self.statistics, self.window)
+        operations, work, layout, size = native.table_price(program, counts, *limits)
+        size += program.bytes + sum(tables.nbytes for tables in counts)
+        work += _CALL + _VARIABLE * program.variables + (layout if size > CACHED_BYTES else 0.0)
         return self._replace(work=work, operations=operations) if work < self.work else self
 
     def with_draft(self, program: Program) -> _Tables:

@@ -22,7 +22,7 @@ from tallytree.statistics.statistic import Statistic
 
 Found = native.BoundsOutcome
 _NOTHING = np.zeros(0)
-EVALUATION = 40.0
+EVALUATION = 28.0
 """The units of work that take as long as evaluating a function at one tally."""
 SCALINGS = {
     "none": native.LossScaling.NONE,
