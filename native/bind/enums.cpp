@@ -3,12 +3,14 @@
 #include "bulk/objectives.h"
 #include "charts/derivation.h"
 #include "plan/order.h"
+#include "plan/table_price.h"
 
 namespace tallytree {
 
 void bind_enums(nb::module_ &m) {
     m.attr("UNCAPPED") = kUncapped;
     m.attr("NO_LIMIT") = kNoLimit;
+    m.attr("SEARCH_SHARE") = kSearchShare;
 
     nb::enum_<AlgebraKind>(m, "Algebra", nb::is_arithmetic())
         .value("MAX_PLUS", AlgebraKind::MaxPlus)

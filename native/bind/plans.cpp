@@ -78,6 +78,8 @@ auto memory_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts,
 // Operations of the full tables, the work of them and of their layout, and the bytes of that.
 auto price_of(const PySkeleton &skeleton, const std::vector<IntTables> &shifts, const std::vector<Index> &caps,
               const std::vector<Index> &low, const std::vector<Index> &high) {
+    require(!skeleton.skeleton->steps.empty(),
+            "a program without steps, a draft or one that is not feasible, has no tables");
     const auto request = layout_request(*skeleton.skeleton, shifts, caps, low, high, Mode::Rows, 0);
     const TablePrice price = price_of_tables(*skeleton.skeleton, request);
     return std::tuple(price.operations, price.work, price.layout, price.bytes);

@@ -20,8 +20,7 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
 // Units of work, about a nanosecond each: of tables below which no search is tried; of an answer from tables, with its
 // objects in Python, and for each of its variables.
 constexpr double kWorthTrying = 1e4, kAnswer = 1e4, kAnswered = 150;
-constexpr double kShare = 0.42;    // of what tables take, which a search may take before they are made,
-constexpr double kMostTables = 2;  // and where it is asked for
+constexpr double kMostTables = 2;  // times what tables take, which a search may take where it is asked for
 constexpr double kHeld = 0.1;      // of the memory, which tables that wait for the next sentence may take
 constexpr double kBandBytes = 80;  // of one operation of a band, at most
 
@@ -129,7 +128,7 @@ class ItemSolver {
         const double tables = price.work + price.layout;
         const double answer = kAnswer + kAnswered * static_cast<double>(skeleton_.cardinalities.size());
         if (open()) return kMostTables * (tables + answer);
-        return tables < kWorthTrying ? 0 : kShare * (tables + answer);
+        return tables < kWorthTrying ? 0 : kSearchShare * (tables + answer);
     }
 
     template <class Asked>

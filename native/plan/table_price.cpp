@@ -32,11 +32,13 @@ constexpr double kWindowed = 0.75;  // and of each row, where a window cuts the 
 
 double vectors(double length) { return std::ceil(length / kLanes); }
 
-// Whether tables are rolled (plan/rolling.h): that takes many of them, and rows much longer than what a segment
-// adds to a tally.
+// Whether tables are rolled (plan/rolling.h): that takes rows much longer than what a segment adds to a tally, and so
+// many tables that those of a segment, and one of each, take an eighth of them; they are not all of one size.
 bool rolled(Index statistics, double steps, double states, double cells) {
-    constexpr double kLeast = 2e6, kLong = 3.5;
-    return statistics == 1 && steps >= 256 && cells >= kLeast && cells >= kLong * std::sqrt(steps) * states;
+    constexpr double kLeast = 2e6, kLong = 3.5, kTimes = 8, kUneven = 1.1;
+    const double segments = std::exp2(std::round(std::log2(std::sqrt(steps))));
+    return statistics == 1 && steps >= kTimes * kUneven * (steps / segments + segments) && cells >= kLeast &&
+           cells >= kLong * std::sqrt(steps) * states;
 }
 
 // How many of the statistics are independent: of two states, for example, all but a constant of the one count is the

@@ -5,6 +5,10 @@
 
 namespace tallytree {
 
+// The fraction of what a table takes at least, which a search may take before the table is computed. Searches take up
+// to 1.8 times what is counted, so the sum stays below 1.5 times the table.
+constexpr double kSearchShare = 0.33;
+
 struct TablePrice {
     double operations = 0;  // add-max operations, as if every tally between the least and the largest occurred
     double work = 0;        // the time of the tables, in units of about a nanosecond

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNCAPPED: int
+SEARCH_SHARE: float
 NO_LIMIT: int
 
 class BudgetExceededError(Exception):

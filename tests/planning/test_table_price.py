@@ -6,7 +6,8 @@ import pytest
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.planning.carried import tally_limits
-from tallytree.planning.search_price import _CALL, _VARIABLE, CACHED_BYTES
+from tallytree.planning.orders import skeleton
+from tallytree.planning.search_price import _CALL, _VARIABLE, CACHED_BYTES, search_price
 
 RNG = np.random.default_rng(0)
 MODELS = {
@@ -64,3 +65,31 @@ def test_the_layout_counts_if_the_plan_is_too_large_to_be_cached():
         assert (plan.kept_bytes <= CACHED_BYTES) is cached
         beside = plan.search.table_work - work - _VARIABLE * size - _CALL
         assert (beside < 0.5 * layout) is cached
+
+
+@pytest.mark.sanitize
+def test_programs_without_steps_have_no_price():
+    """A sweep over a tree with many states keeps too many variables: such a program is not laid out."""
+    rng = np.random.default_rng(5)
+    parents = [-1, *(int(rng.integers(0, v)) for v in range(1, 200))]
+    tree = tt.Model.tree(parents, rng.normal(size=(200, 8)), rng.normal(size=(8, 8)))
+    ones = tt.count(tree, state=1)
+    program = skeleton(tree, [ones], "sweep", draft=True)
+    assert not program.feasible and program.drafted
+    counts = [block.tables for block in ones.blocks]
+    with pytest.raises(ValueError, match="without steps"):
+        native.table_price(program, counts, *tally_limits([ones], {}))
+    price = search_price(tree, [ones], {}, "sweep")
+    assert price is None
+    assert search_price(tree, [ones], {}).table_work < np.inf
+
+
+def test_only_long_programs_are_priced_as_rolled():
+    """A 10 x 30 grid has too few steps for tables that are rolled; their memory is fresh."""
+    for rows, columns, rolled in ((10, 30, False), (12, 30, True)):
+        grid = tt.Model.grid(np.zeros((rows, columns, 2)), np.eye(2), np.eye(2))
+        plan = tt.plan(grid, where=tt.count(grid, state=1) == 100)
+        assert (plan.peak_bytes < plan.every_table_bytes) is rolled
+        _, work, _, _ = priced(plan)
+        fresh = 6 * plan.every_table_bytes / 64  # nanoseconds for each block of 64 bytes
+        assert (work > fresh) is not rolled

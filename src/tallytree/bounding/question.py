@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tallytree.answers.objective import Objective
 from tallytree.bounding.alternatives import boxes
 from tallytree.bounding.objectives import Tallies
-from tallytree.kernels.limits import NO_LIMIT
+from tallytree.kernels.limits import NO_LIMIT, SEARCH_SHARE
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import SHARE, SearchPrice
+from tallytree.planning.search_price import SearchPrice
 from tallytree.running.bounds import EVALUATION, Wanted
 from tallytree.statistics.statistic import Statistic
 
@@ -141,7 +141,7 @@ class Question(NamedTuple):
         if asked is None:
             return 0.0
         evaluations = EVALUATION * _EVALUATED * asked[1].tallies
-        return max(evaluations / SHARE, _SEARCHES * price.work)
+        return max(evaluations / SEARCH_SHARE, _SEARCHES * price.work)
 
     def listing_work(self, query: Query[Statistic]) -> float:
         """Return the work of listing all tallies of the box: what a window and a quotient cannot express."""

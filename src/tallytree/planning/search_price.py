@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tallytree.kernels import native
+from tallytree.kernels.limits import SEARCH_SHARE
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, tally_limits
@@ -33,9 +34,6 @@ SLOWER = 10
 
 WORTH_TRYING = 8e5
 """A search is tried if the full table takes as long as this much work, at least: about a millisecond."""
-
-SHARE = 0.42
-"""The fraction of what a table takes at least, which a search may take before the table is computed."""
 
 CACHED_BYTES = 1 << 19
 """Plans up to this many bytes are cached; others are laid out again for each question."""
@@ -101,7 +99,7 @@ class SearchPrice(NamedTuple):
 
         `beside`: the work of preparing the question.
         """
-        left = SHARE * self.table_work - self.setup_work - beside
+        left = SEARCH_SHARE * self.table_work - self.setup_work - beside
         enough = left >= _FEWEST * (self.work - self.setup_work)
         return left if enough and self.table_work >= WORTH_TRYING else 0.0
 
@@ -206,6 +204,8 @@ class _Tables(NamedTuple):
 
     def with_program(self, program: Program) -> _Tables:
         """Return the table of this program if it is cheaper: no tally is listed, but ranges are known."""
+        if not program.feasible:  # it has no steps
+            return self
         counts = [block.tables for s in self.statistics for block in s.blocks]
         limits = tally_limits(self.statistics, self.window)
         operations, work, layout, size = native.table_price(program, counts, *limits)
