@@ -6,7 +6,7 @@
 namespace tallytree {
 
 // The fraction of what a table takes at least, which a search may take before the table is computed. Searches take up
-// to 1.8 times what is counted, so the sum stays below 1.5 times the table.
+// to 1.8 times what is counted, so that the sum is nearly always below 1.5 times the table.
 constexpr double kSearchShare = 0.33;
 
 struct TablePrice {

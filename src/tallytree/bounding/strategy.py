@@ -2,9 +2,9 @@
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
 of the table; ``"full"`` never does. ``"auto"`` counts what the full table takes at least. Unless that is
-negligible, it tries bounds first, for up to a third of that time, and then falls back to the full table; if the
-table does not fit in memory, the search continues. Questions that a search does not support also fall back
-to the table.
+negligible, it tries bounds first, for up to a third of that time, and then falls back to the full table; if
+the table does not fit in memory, the search continues. Questions that a search does not support also fall
+back to the table.
 """
 
 from __future__ import annotations
