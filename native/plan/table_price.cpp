@@ -15,9 +15,9 @@ namespace {
 constexpr double kStep = 50, kScore = 1.2;                              // a step, and an entry of its local scores
 constexpr double kCall = 18, kTerm = 1.5, kVector = 0.3, kBlock = 1.2;  // of eliminations; a block that is written
 constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;   // of joins
-// For each block beyond those that stay in the cache; the same where tables are rolled, but are larger than that even
-// so.
-constexpr double kFresh = 6, kCached = 1 << 17, kRolledFar = 4, kNear = 1 << 19;
+// For each block beyond those that stay in the cache; the same where tables are rolled, and where they are larger than
+// that even so.
+constexpr double kFresh = 6, kCached = 1 << 17, kRolledNear = 1, kRolledFar = 4, kNear = 1 << 19;
 constexpr double kCell = 0.25, kCellShort = 1.2, kFewStates = 8;   // an operation of tables of cells, along states
 constexpr double kLaidStep = 100, kLaidPair = 22, kLaidShift = 8;  // of a layout,
 constexpr double kLaidCell = 15;                                   // and a pair of cells
@@ -189,7 +189,7 @@ class Pricing {
     TablePrice found() {
         const auto steps = static_cast<double>(skeleton_.steps.size());
         const bool rolls = rolled(skeleton_.statistics, steps, states_, cells_);
-        const double fresh = !rolls ? kFresh : 2 * blocks_ / std::sqrt(steps) > kNear ? kRolledFar : 0;
+        const double fresh = !rolls ? kFresh : 2 * blocks_ / std::sqrt(steps) > kNear ? kRolledFar : kRolledNear;
         price_.work += kStep * steps + kBlock * blocks_ + fresh * std::max(blocks_ - kCached, 0.0);
         return price_;
     }
