@@ -234,7 +234,7 @@ def growth(quick: bool, budget: float) -> list[Row]:
     return rows
 
 
-UNSEEN = 10_000  # constants were chosen by other questions
+UNSEEN = 13_000  # constants were chosen by other questions
 
 
 def asked_both_ways(seed: int, seconds: float = 0.1) -> Row:

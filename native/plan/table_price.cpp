@@ -102,7 +102,7 @@ class Extents {
         for (Index t = 0; t < size; t++) add_inputs(t);
         for (Index p = 0; p < count_; p++) {
             const Index low = low_[(size - 1) * count_ + p], high = high_[(size - 1) * count_ + p];
-            all_short_ &= (limits ? std::min(high - low, limits->caps[p] - low) : high - low) < kShortRange;
+            all_short_ &= (limits ? std::min(high, limits->caps[p]) : high) - low < kShortRange;
         }
         for (Index t = 0; t < size; t++) measure(t);
     }

@@ -14,7 +14,6 @@ import numpy as np
 from tallytree.answers.certificate import Claim
 from tallytree.bounding.certificate import BoundsCertificate, BoundsEvidence
 from tallytree.bounding.table import BoundedTable
-from tallytree.kernels.limits import SEARCH_SHARE
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.items import ChartShape, live_items
 from tallytree.parsing.parse import ChartPrice, Parse
@@ -38,6 +37,7 @@ _JOINED, _OPERATION = 8.0, 0.12  # two rows of tallies, and each pair of their e
 
 _CALL = 4e5  # besides passes, to set up a search; and besides finding items, to plan a chart
 _PLANNING = 2  # passes that take as long as planning a chart
+_SHARE = 0.45  # of the time of a full chart that searches may take before
 
 _FEWEST = 4  # passes: most searches make as many
 
@@ -90,7 +90,7 @@ class TreeOutline:
         return TreePlan(self._shape, self._items, self._options, self._query.window, self._chart)
 
     def work(
-        self, plan: TreePlan | None = None, spent: float = 0.0, searches: int = 1, share: float = SEARCH_SHARE
+        self, plan: TreePlan | None = None, spent: float = 0.0, searches: int = 1, share: float = _SHARE
     ) -> float:
         """Return how much work searches may take: a share of the time of the chart, as far as it is known.
 
