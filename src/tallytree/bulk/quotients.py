@@ -171,7 +171,7 @@ def _rule(offset: float, length: int) -> Powers:
 
 
 def quotient_of(loss: Loss, labels: int, names: tuple[str, ...] | None) -> Quotient | None:
-    """Return a loss of labellings as a quotient, given the truth; None if it is none.
+    """Return a loss of labellings as a quotient, given the truth; None if it is not one.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def _of_positions(loss: Loss, labels: int, background: int | None) -> Quotient |
 
 
 def turned_quotient(loss: Loss, labels: int, names: tuple[str, ...] | None) -> Quotient | None:
-    """Return a loss of truths as a quotient, given a labelling; None if it is none.
+    """Return a loss of truths as a quotient, given a labelling; None if it is not one.
 
     With truth and labelling exchanged, an F-measure is one with the inverse of β.
     """

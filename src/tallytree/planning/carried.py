@@ -89,9 +89,8 @@ class _Carrier(Generic[S]):
     def _narrow(self, constraint: Constraint) -> bool:
         """Add the ranges that a constraint implies to the window; return whether they are equivalent."""
         if isinstance(constraint, And):
-            equivalent = [
-                self._narrow(part) for part in constraint.parts
-            ]  # every part, regardless of the others
+            # A list, because every part narrows, regardless of the others.
+            equivalent = [self._narrow(part) for part in constraint.parts]
             return all(equivalent)
         if (
             not isinstance(constraint, Comparison)

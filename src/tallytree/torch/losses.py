@@ -157,9 +157,8 @@ class StructuredHinge(StructuredLoss):
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         values, gap, pull = functions.hinge(scores, self.loss, self.labels, tags, self.scaling)
-        object.__setattr__(
-            self, "gap", gap
-        )  # neither a parameter nor a buffer, which a module would look for
+        # Neither a parameter nor a buffer, for which a module would look first.
+        object.__setattr__(self, "gap", gap)
         return values, pull
 
 
