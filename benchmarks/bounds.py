@@ -22,6 +22,7 @@ import phases
 import pruned
 import segmentation as segmentations
 from common import Row, interleaved, show, slope
+from counts import Counts, watched
 
 import tallytree as tt
 from tallytree.losses.query import loss_query
@@ -238,24 +239,36 @@ UNSEEN = 13_000  # constants were chosen by other questions
 
 
 def asked_both_ways(seed: int, seconds: float = 0.1) -> Row:
-    """Return the milliseconds of a question by full tables and by ``"auto"``, cold and warm, in turns."""
-    asked, best, spent = drawn.question(seed), dict[str, float](), 0.0
+    """Return the milliseconds of a question by full tables and by ``"auto"``, cold and warm, in turns.
+
+    Also how long its searches took, and how high its table was priced, compared with what they should.
+    """
+    with watched() as counts:
+        return _in_turns(drawn.question(seed), counts, seconds)
+
+
+def _in_turns(asked: drawn.Drawn, counts: Counts, seconds: float) -> Row:
+    best, spent = dict[str, float](), 0.0
     for done in range(40):
         for state in ("cold", "warm"):
             for way in ("full", "auto"):
                 if state == "cold":
                     phases.forget()
+                counts.begin()
                 began = time.process_time()
                 with suppress(tt.InfeasibleError):
                     asked.ask(way)
                 took = time.process_time() - began
+                counts.end()
                 spent += took
                 best[f"{way} {state}"] = min(best.get(f"{way} {state}", np.inf), took)
         if done >= 2 and spent > seconds:
             break
     ratios = {state: best[f"auto {state}"] / best[f"full {state}"] for state in ("cold", "warm")}
     row: Row = {"case": f"{asked.kind}: {asked.name}", "full ms": best["full warm"] * 1e3}
-    return {**row, "auto ms": best["auto warm"] * 1e3, **{f"auto / full, {s}": r for s, r in ratios.items()}}
+    row |= {"auto ms": best["auto warm"] * 1e3, **{f"auto / full, {s}": r for s, r in ratios.items()}}
+    row["search / counted"] = counts.least if np.isfinite(counts.least) else np.nan
+    return {**row, "price / full": counts.price / best["full warm"] / 1e9}
 
 
 def unseen(quick: bool) -> dict[str, list[Row]]:
@@ -269,7 +282,15 @@ def unseen(quick: bool) -> dict[str, list[Row]]:
     worst = sorted(rows, key=lambda row: -max(row["auto / full, cold"], row["auto / full, warm"]))[:12]
     show("questions drawn at random: auto / full", summary)
     show("the worst of them", worst)
-    return {"drawn": summary, "drawn, worst": worst}
+    counts = [
+        {"ratio": name, **{f"{p} %": float(np.nanquantile([r[name] for r in rows], p / 100)) for p in _PARTS}}
+        for name in ("search / counted", "price / full")
+    ]
+    show("what they take, compared with what is counted", counts)
+    return {"drawn": summary, "drawn, worst": worst, "drawn, counted": counts}
+
+
+_PARTS = (5, 25, 50, 75, 95, 100)
 
 
 def main(quick: bool = False) -> dict[str, list[Row]]:

@@ -15,7 +15,7 @@ from tallytree.planning import orders, plan, planner
 
 # phase: the (object, attribute) that does it; the skeleton is inside the plan and is taken out of it
 CLOCKED: dict[str, tuple[Any, str]] = {
-    "skeleton": (plan, "skeleton"),
+    "skeleton": (plan, "table_programs"),
     "plan": (planner, "_planned"),
     "messages": (profile, "pass_upward"),
     "objective": (tally_table, "evaluate_objective"),

@@ -20,8 +20,7 @@ from common import DATA, Row, interleaved, show
 from phases import forget
 
 import tallytree as tt
-from tallytree.kernels import native
-from tallytree.planning.orders import METHODS, skeleton
+from tallytree.planning.orders import METHODS, Programs, skeleton
 
 FOLDER = DATA / "uai"
 BLIND = ("min-fill", "min-degree")
@@ -39,11 +38,11 @@ def graph_of(model: tt.Model) -> dict[int, set[int]]:
 
 def long_search(model: tt.Model, graph: treewidth.Graph, seconds: float) -> int:
     """Return the smallest width of many orders by min-fill and min-degree with ties broken at random."""
-    scopes, best = [block.scopes for block in model.blocks], len(model)
+    shape, best = Programs(model, []).shape, len(model)
     end, seed = time.perf_counter() + seconds, 0
     while time.perf_counter() < end:
         for method in BLIND:
-            order = native.elimination_order(model.cardinalities, scopes, METHODS[method], seed)
+            order = shape.order(METHODS[method], seed)
             best = min(best, treewidth.width_of(graph, order.tolist()))
         seed += 1
     return best

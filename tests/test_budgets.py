@@ -139,7 +139,7 @@ def test_no_program_has_fewer_steps_than_it_is_known_to_need(seed):
     counted = [tt.Statistic([((v,), np.arange(n)) for v, n in enumerate(sizes)])] if seed % 2 else []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(orders, "_MOST_IN_TABLE", 4)
-        least = orders._Search(model, counted, (), None).least_steps()
+        least = orders._Search(orders.Programs(model, counted), ()).least_steps()
         for order in (*orders.METHODS, rng.permutation(size)):
             program = orders.skeleton(model, counted, order)
             if program.feasible and program.width <= 4:
@@ -157,23 +157,25 @@ def test_a_star_that_cannot_fit_is_refused_at_once():
 
 @needs_proc
 def test_what_waits_for_the_next_run_is_given_back():
-    """Memory that is kept between runs is a small share of the limit of the next."""
+    """Tables that are kept for the next run are given back when its limit is small."""
     found = grown(
         """
-        def asked(length):
+        def counted(length):
             model = chain(length, 3)
-            both = [tt.count(model, state=1), tt.count(model, state=2)]
-            return lambda limit: len(tt.profile(model, both, threads=1))
-        small, first = asked(5), asked(130)
-        first(None)
+            return model, [tt.count(model, state=1), tt.count(model, state=2)]
+        def small(limit):
+            tt.profile(*counted(5), threads=1)
+        tables = tt.plan(*counted(150)).layout.arena_bytes
+        tt.profile(*counted(150), threads=1)
         def call(limit):
             gc.collect()
             held = status("VmRSS")
             tt.plan(chain(3, 2), memory_limit=1e6)
-            return held - status("VmRSS")
+            return {"tables": tables, "given back": held - status("VmRSS")}
         """
-    )
-    assert found["said"] > 10e6
+    )["said"]
+    assert found["tables"] > 10e6
+    assert found["given back"] > 0.9 * found["tables"]
 
 
 def test_threads_are_as_many_as_there_is_room_for():

@@ -29,7 +29,7 @@ def test_no_labelling_has_a_tally_beyond_64_bits(tally: int) -> None:
         with pytest.raises(tt.InfeasibleError, match="no labelling has the"):
             found.at(tally) if isinstance(found, tt.Profile) else found.sample(tally=[tally])
     assert tt.profile(chain(), [falls]).at(np.int8(-1)).tally.falls == -1
-    for wrong in (1.0, "1", None, True):
+    for wrong in (1.5, "1", None, True):
         with pytest.raises(tt.ModelError, match="consist of integers"):
             tt.profile(chain(), [falls]).at(wrong)
 

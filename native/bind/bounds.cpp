@@ -65,18 +65,22 @@ auto pass_price(const PySkeleton &skeleton) {
                           LocalTables::bytes(program) + GraphMessages::bytes(program, 1));
 }
 
-// The lists of a thread's last chain, or graph, wait for its next one, unless they are large.
+// The lists of a thread's last chain, or graph, wait for its next one, unless they are large, or would take much of the
+// memory that the next one may take.
 template <class Lists>
 class Place {
   public:
-    Place() {
+    explicit Place(double memory_limit) {
+        constexpr double kMuch = 0.1;
         lists_ = std::move(waiting_);
-        if (!lists_ || &lists_->kernels() != &chosen_kernels->chains)
+        if (!lists_ || &lists_->kernels() != &chosen_kernels->chains || waiting_bytes_ > kMuch * memory_limit)
             lists_ = std::make_unique<Lists>(chosen_kernels->chains);
     }
     ~Place() {
         constexpr double kMost = 16 << 20;
-        if (std::uncaught_exceptions() == 0 && lists_->rest() <= kMost) waiting_ = std::move(lists_);
+        if (std::uncaught_exceptions() != 0) return;
+        waiting_bytes_ = lists_->rest();
+        if (waiting_bytes_ <= kMost) waiting_ = std::move(lists_);
     }
     Place(const Place &) = delete;
     Place &operator=(const Place &) = delete;
@@ -86,6 +90,7 @@ class Place {
   private:
     std::unique_ptr<Lists> lists_;
     static inline thread_local std::unique_ptr<Lists> waiting_;
+    static inline thread_local double waiting_bytes_ = 0;
 };
 
 // What a program alone decides is found out once, for as long as its questions come one after the other.
@@ -123,38 +128,51 @@ struct AskedOfModel : Asked {
     const Skeleton &program = *skeleton;
 };
 
+// Units of work of a search: to be called, to load an entry of scores of a program, and to make rows of a position.
+constexpr double kCall = 2e4, kEntry = 3, kMadeRows = 500;
+
+double entries_of(std::span<const TableBlock<double>> scores) {
+    double entries = 0;
+    for (const auto &block : scores) entries += static_cast<double>(block.count * block.size);
+    return entries;
+}
+
 // A chain whose tables can be read where they lie.
 std::optional<PyOutcome> search_plain(const AskedOfModel &asked, double memory_limit) {
     const auto chain = PlainChain::of(asked.program, asked.scores, asked.counts);
     if (!chain) return {};
     const double most_kinds = ChainMessages::most_kinds(*chain, memory_limit);
     if (most_kinds < 1) return {};
-    const Place<ChainMessages> place;
+    const Place<ChainMessages> place(memory_limit);
     const auto facts = place->rows().load(*chain, chosen_kernels->chains, most_kinds);
     if (!facts) return {};
     place->begin();
     const double used = ChainMessages::bytes(*chain, static_cast<double>(place->rows().kinds()));
     const LocalTables tables(asked.program, asked.scores, asked.counts, *facts);
-    return asked.over(*place, tables, memory_limit - used);
+    return asked.over(*place, tables, memory_limit - used, kCall + place->load_work());
 }
 
 // Any program.
 std::optional<PyOutcome> search_steps(const AskedOfModel &asked, double memory_limit) {
     if (memory_limit < 0) return {};
-    const Place<GraphLists> graph;
+    const Place<GraphLists> graph(memory_limit);
     const LocalTables &tables = graph->load(asked.skeleton, asked.scores, asked.counts);
     if (!tables.fits() || !(asked.report || tables.keyed())) return {};
     const auto chain = tables.keyed() ? ChainTables::of(tables) : std::nullopt;
     const double needed = chain ? ChainMessages::bytes(tables, *chain) : 0;
     if (chain && needed <= memory_limit) {
-        const Place<ChainMessages> place;
+        const Place<ChainMessages> place(memory_limit - needed);
         place->rows().load(tables, *chain);
         place->begin();
-        return asked.over(*place, tables, memory_limit - needed);
+        const auto positions = static_cast<double>(asked.program.cardinalities.size());
+        return asked.over(*place, tables, memory_limit - needed,
+                          kCall + kEntry * entries_of(asked.scores) + kMadeRows * positions + place->load_work());
     }
     const double used = GraphMessages::bytes(asked.program, 1);
     if (used > memory_limit) return {};
-    return asked.over(graph->messages(), tables, memory_limit - used);
+    GraphMessages &messages = graph->messages();
+    return asked.over(messages, tables, memory_limit - used,
+                      kCall + kEntry * entries_of(asked.scores) + messages.load_work());
 }
 
 std::optional<PyOutcome> search_model(const AskedOfModel &asked, double memory_limit) {

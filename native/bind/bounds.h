@@ -32,9 +32,12 @@ struct Asked {
     bounds::Stops stops;
     bounds::Report report;
 
-    PyOutcome over(bounds::Messages &messages, const bounds::Subject &subject, double room) const {
+    // `loaded`: the work of loading the subject.
+    PyOutcome over(bounds::Messages &messages, const bounds::Subject &subject, double room, double loaded = 0) const {
         messages.leave(room);
-        bounds::Search search(messages, subject, need, stops, kPoll);
+        bounds::Stops all = stops;
+        all.begun = loaded;
+        bounds::Search search(messages, subject, need, all, kPoll);
         for (const auto &labelling : starts) search.offer(labelling);
         return {report ? search.relax(report) : search.run(prices), subject.statistics()};
     }

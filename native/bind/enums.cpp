@@ -34,13 +34,15 @@ void bind_enums(nb::module_ &m) {
         .value("MIN_WEIGHT", OrderMethod::MinWeight)
         .value("NATURAL", OrderMethod::Natural)
         .value("SWEEP", OrderMethod::Sweep)
-        .value("MIN_TALLY", OrderMethod::MinTally);
+        .value("MIN_TALLY", OrderMethod::MinTally)
+        .value("MIN_OPEN", OrderMethod::MinOpen);
 
     nb::enum_<Purpose>(m, "Purpose", nb::is_arithmetic())
         .value("TABLES", Purpose::Tables)
         .value("PASSES", Purpose::Passes)
         .value("DRAFT", Purpose::Draft)
-        .value("OUTLINE", Purpose::Outline);
+        .value("OUTLINE", Purpose::Outline)
+        .value("LINKED", Purpose::Linked);
 
     nb::enum_<Verb>(m, "Verb", nb::is_arithmetic())
         .value("UNIT", Verb::Unit)

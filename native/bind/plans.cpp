@@ -1,6 +1,5 @@
 // Plans at the border to Python: skeletons, layouts, orders.
 #include "bind/checks.h"
-#include "plan/adjacency.h"
 #include "plan/give_back.h"
 #include "plan/memory_estimate.h"
 #include "plan/table_price.h"
@@ -25,9 +24,12 @@ void check_order(std::span<const std::int32_t> order, std::size_t variables) {
     }
 }
 
-PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
-                         Ints32 statistic_of, Ints caps, Ints scales, Ints32 order, Purpose purpose,
-                         Index expected_steps) {
+struct PyShape {
+    std::shared_ptr<const PlanShape> shape;
+};
+
+PyShape make_shape(Ints32 cardinalities, const std::vector<Scopes> &scores, const std::vector<Scopes> &shifts,
+                   Ints32 statistic_of, Ints caps, Ints scales) {
     const auto score_blocks = scope_blocks(scores), shift_blocks = scope_blocks(shifts);
     check_cardinalities(as_span(cardinalities));
     check_scopes(score_blocks, cardinalities.size());
@@ -36,15 +38,18 @@ PySkeleton make_skeleton(Ints32 cardinalities, const std::vector<Scopes> &scores
         if (k < 0 || static_cast<std::size_t>(k) >= caps.size())
             throw nb::value_error("a block belongs to no statistic");
     if (scales.size() != caps.size()) throw nb::value_error("every statistic has a scale");
-    check_order(as_span(order), cardinalities.size());
     if (statistic_of.size() != shifts.size()) throw nb::value_error("every block of shifts belongs to one statistic");
-    return {std::make_shared<Skeleton>(build_skeleton(as_span(cardinalities), score_blocks, shift_blocks,
-                                                      as_span(statistic_of), as_span(caps), as_span(scales),
-                                                      as_span(order), purpose, expected_steps))};
+    return {std::make_shared<PlanShape>(as_span(cardinalities), score_blocks, shift_blocks, as_span(statistic_of),
+                                        as_span(caps), as_span(scales))};
+}
+
+PySkeleton make_skeleton(const PyShape &self, Ints32 order, Purpose purpose, Index expected_steps) {
+    check_order(as_span(order), self.shape->cardinalities.size());
+    return {std::make_shared<Skeleton>(build_skeleton(self.shape, as_span(order), purpose, expected_steps))};
 }
 
 PySkeleton laid_out(const PySkeleton &draft) {
-    if (!draft.skeleton->outline) throw nb::value_error("only a draft with an outline can be laid out");
+    if (!draft.skeleton->outline) throw nb::value_error("only a draft with an outline can be laid out, once");
     return {std::make_shared<Skeleton>(lay_out(*draft.skeleton))};
 }
 
@@ -146,36 +151,33 @@ auto step_operations(const PyLayout &self) {
     return to_numpy(std::move(operations));
 }
 
-auto order_of(Ints32 cardinalities, const std::vector<Scopes> &scopes, OrderMethod method, std::uint64_t seed) {
-    const auto blocks = scope_blocks(scopes);
-    check_scopes(blocks, cardinalities.size());
+auto order_of(const PyShape &self, OrderMethod method, std::uint64_t seed) {
     std::vector<std::int32_t> order;
     {
         nb::gil_scoped_release release;
-        order = elimination_order(as_span(cardinalities), blocks, method, seed, kPoll);
+        order = elimination_order(*self.shape, method, seed, kPoll);
     }
     return to_numpy(std::move(order));
 }
 
-bool forest(Index variables, const std::vector<Scopes> &scopes) {
-    const auto blocks = scope_blocks(scopes);
-    check_scopes(blocks, static_cast<std::size_t>(variables));
-    return is_forest(variables, blocks);
+void bind_shapes(nb::module_ &m) {
+    nb::class_<PyShape>(m, "Shape")
+        .def(
+            "__init__",
+            [](PyShape *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
+               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales) {
+                new (self) PyShape(make_shape(cardinalities, scores, shifts, statistic_of, caps, scales));
+            },
+            "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
+            "caps"_a.noconvert(), "scales"_a.noconvert())
+        .def("order", &order_of, "method"_a, "seed"_a = 0)
+        .def("program", &make_skeleton, "order"_a.noconvert(), "purpose"_a = Purpose::Tables, "expected_steps"_a = 0)
+        .def_prop_ro("is_forest", [](const PyShape &s) { return s.shape->is_forest(); })
+        .def_prop_ro("parts", [](const PyShape &s) { return s.shape->parts(); });
 }
 
 void bind_skeletons(nb::module_ &m) {
     nb::class_<PySkeleton>(m, "Skeleton")
-        .def(
-            "__init__",
-            [](PySkeleton *self, Ints32 cardinalities, const std::vector<Scopes> &scores,
-               const std::vector<Scopes> &shifts, Ints32 statistic_of, Ints caps, Ints scales, Ints32 order,
-               Purpose purpose, Index expected_steps) {
-                new (self) PySkeleton(make_skeleton(cardinalities, scores, shifts, statistic_of, caps, scales, order,
-                                                    purpose, expected_steps));
-            },
-            "cardinalities"_a.noconvert(), "scores"_a.noconvert(), "shifts"_a.noconvert(), "statistic_of"_a.noconvert(),
-            "caps"_a.noconvert(), "scales"_a.noconvert(), "order"_a.noconvert(), "purpose"_a = Purpose::Tables,
-            "expected_steps"_a = 0)
         .def("laid_out", &laid_out)
         .def_prop_ro("steps", &step_table)
         .def("step", &step_row, "number"_a)
@@ -229,6 +231,7 @@ void bind_layouts(nb::module_ &m) {
 }  // namespace
 
 void bind_plans(nb::module_ &m) {
+    bind_shapes(m);
     bind_skeletons(m);
     bind_layouts(m);
     m.def("least_plan_bytes", &least_plan_bytes, "variables"_a, "factors"_a, "others"_a = 0);
@@ -237,9 +240,6 @@ void bind_plans(nb::module_ &m) {
     m.def("table_price", &price_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a);
     m.def("least_tallies", &least_of, "skeleton"_a, "shifts"_a.noconvert(), "caps"_a, "low"_a, "high"_a, "mode"_a);
     m.def("give_memory_back", &give_memory_back);
-    m.def("elimination_order", &order_of, "cardinalities"_a.noconvert(), "scopes"_a.noconvert(), "method"_a,
-          "seed"_a = 0);
-    m.def("is_forest", &forest, "variables"_a, "scopes"_a.noconvert());
 }
 
 }  // namespace tallytree

@@ -4,52 +4,66 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+// Units of work: to skip positions, and each number of their rows; a node of another one, a state that is looked at
+// from there, a way to one, and a cell that is moved along the only way, or merged with others.
+constexpr double kSkip = 200, kSkipped = 1, kNode = 35, kLooked = 4.5, kWay = 5, kMoved = 5, kMerged = 9;
+constexpr double kLookedLinked = 8, kWayLinked = 40;  // a state and a way where neighbours count
+constexpr double kFar = 7, kNear = 1 << 15;           // for each cell beyond those that stay in the cache
+constexpr double kEnd = 20;                           // a cell of the first position
+constexpr double kFollowed = 4;                       // a node that is passed when a labelling is followed
+
+}  // namespace
+
 bool ChainMessages::band(double budget, double most_work, Meter &meter) {
     cells_.assign(1, {0, 0.0, -1, false});
     nodes_.assign(1, {0, false, 0, 1, 0.0});
     levels_.clear();
-    work_ = 0;
+    begin_band(most_work);
     Index first = 0;
     for (Index t = rows_.length; t-- > 0;) {
-        const double before = work_;
-        t -= skip(t, budget, first);
-        bool within = work_ <= most_work;
+        const double before = work();
+        Index passed = 0;
+        bool within = skip(t, budget, first, passed);
+        t -= passed;
         if (t >= 0 && within) {
             const auto here = static_cast<Index>(nodes_.size());
             levels_.push_back({t, here});
-            within = step_down(t, budget, first, most_work);
+            within = step_down(t, budget, first);
             first = here;
         }
-        meter.spend(work_ - before);
+        meter.spend(work() - before);
         if (!within || !has_room(band_bytes()) || cells_.size() > std::size_t{1} << 30) return false;
         if (t < 0) break;
     }
-    end_band(first);
-    return true;
+    return end_band(first);
 }
 
 // How many positions from t down have nothing in the band but the best state. The last of them is given a node, with
-// the cells of the node behind them.
-Index ChainMessages::skip(Index t, double budget, Index &first) {
-    if (rows_.neighbours_count() || static_cast<Index>(nodes_.size()) != first + 1) return 0;
+// the cells of the node behind them. False where that took more work than it may.
+bool ChainMessages::skip(Index t, double budget, Index &first, Index &passed) {
+    if (rows_.neighbours_count() || static_cast<Index>(nodes_.size()) != first + 1) return true;
     const Node node = nodes_[first];
-    if (node.state != next_best(t)) return 0;
-    const Index passed = kernels_.settled({t + 1, rows_.width, row(0), rows_.back_links.data(),
-                                           kept_[current_].states.data(), node.state, budget - node.least});
-    work_ += static_cast<double>(passed * rows_.states);
-    if (passed == 0) return 0;
+    if (node.state != next_best(t)) return true;
+    passed = kernels_.settled({t + 1, rows_.width, row(0), rows_.back_links.data(), kept_[current_].states.data(),
+                               node.state, budget - node.least});
+    if (passed == 0) return true;
+    if (!may(kSkip + kSkipped * static_cast<double>(passed * rows_.width))) return false;
     const Index last = t - passed + 1;
     first = static_cast<Index>(nodes_.size());
     levels_.push_back({last, first});
     nodes_.push_back({kept_[current_].states[last], true, node.begin, node.end, node.least});
-    return passed;
+    return true;
 }
 
 // The nodes of position t from those of the position behind it, which begin at `first`; false where that takes more
 // work than it may.
-bool ChainMessages::step_down(Index t, double budget, Index first, double most_work) {
+bool ChainMessages::step_down(Index t, double budget, Index first) {
     const auto last = static_cast<Index>(nodes_.size());
     reached_.clear();
+    const double look = rows_.neighbours_count() ? kLookedLinked : kLooked;
+    if (!may(static_cast<double>(last - first) * (kNode + look * static_cast<double>(rows_.states)))) return false;
     for (Index k = first; k < last; k++) {
         const double best = weigh(t, nodes_[k].state), floor = best - (budget - nodes_[k].least);
         for (Index s = 0; s < rows_.states; s++) {
@@ -60,21 +74,21 @@ bool ChainMessages::step_down(Index t, double budget, Index first, double most_w
             into_[s].push_back({k, regret, key_of(t, s, nodes_[k].state)});
         }
     }
-    work_ += static_cast<double>((last - first) * rows_.states);
     if (reached_.size() == 1 && last - first == 1 && into_[reached_[0]][0].regret == 0) {
         const Node &before = nodes_[first];
         const Index s = reached_[0];
         if (into_[s][0].key == best_key(t)) {
             into_[s].clear();
             nodes_.push_back({static_cast<std::int32_t>(s), true, before.begin, before.end, before.least});
-            return work_ <= most_work;
+            return true;
         }
     }
+    bool within = true;
     for (const Index s : reached_) {
-        if (work_ <= most_work && has_room(band_bytes())) fill(t, s, budget);
+        within = within && has_room(band_bytes()) && fill(t, s, budget);
         into_[s].clear();
     }
-    return work_ <= most_work;
+    return within;
 }
 
 double ChainMessages::band_bytes() const {
@@ -82,13 +96,16 @@ double ChainMessages::band_bytes() const {
            merger_.bytes();
 }
 
-void ChainMessages::fill(Index t, Index state, double budget) {
+// The cells of a state; false where that takes more work than it may.
+bool ChainMessages::fill(Index t, Index state, double budget) {
     auto &edges = into_[state];
     const Index key = best_key(t);
     const auto begin = static_cast<Index>(cells_.size());
     Index most = 0;
     for (const Edge &edge : edges) most += nodes_[edge.node].end - nodes_[edge.node].begin;
-    work_ += static_cast<double>(most);
+    const double each = (edges.size() > 1 ? kMerged : kMoved) + (static_cast<double>(cells_.size()) > kNear ? kFar : 0);
+    const double way = rows_.neighbours_count() ? kWayLinked : kWay;
+    if (!may(way * static_cast<double>(edges.size()) + each * static_cast<double>(most))) return false;
     if (edges.size() > 1) merger_.begin(most);
     else cells_.reserve(std::max(cells_.capacity(), cells_.size() + static_cast<std::size_t>(most)));
     for (const Edge &edge : edges) {
@@ -106,11 +123,15 @@ void ChainMessages::fill(Index t, Index state, double budget) {
     double least = kInfinity;
     for (Index i = begin; i < end; i++) least = std::min(least, cells_[i].regret);
     if (end > begin) nodes_.push_back({static_cast<std::int32_t>(state), false, begin, end, least});
+    return true;
 }
 
 // One cell for each tally, whatever the state of the first position.
-void ChainMessages::end_band(Index first) {
+bool ChainMessages::end_band(Index first) {
     ends_.clear();
+    Index most = 0;
+    for (Index k = first; k < static_cast<Index>(nodes_.size()); k++) most += nodes_[k].end - nodes_[k].begin;
+    if (!may(kSkip + kEnd * static_cast<double>(most))) return false;
     end_merger_.near = merger_.near;
     end_merger_.begin(static_cast<Index>(nodes_.size()) - first);
     for (Index k = first; k < static_cast<Index>(nodes_.size()); k++)
@@ -124,10 +145,11 @@ void ChainMessages::end_band(Index first) {
         origin_.push_back(end.from);
         ties_.push_back(end.tied);
     }
+    return true;
 }
 
-void ChainMessages::decode(Index number, std::int64_t *labelling) const {
-    Index cell = origin_[number];
+double ChainMessages::decode(Index number, std::int64_t *labelling) const {
+    Index cell = origin_[number], passed = rows_.length;
     auto level = levels_.rbegin();
     for (Index t = 0; t < rows_.length; t++) {
         if (level == levels_.rend() || level->position != t) {
@@ -135,10 +157,11 @@ void ChainMessages::decode(Index number, std::int64_t *labelling) const {
             continue;
         }
         Index k = level++->node;
-        while (cell < nodes_[k].begin || cell >= nodes_[k].end) k++;
+        for (; cell < nodes_[k].begin || cell >= nodes_[k].end; k++) passed++;
         labelling[rows_.variable[t]] = nodes_[k].state;
         if (!nodes_[k].same) cell = cells_[cell].from;
     }
+    return kFollowed * static_cast<double>(passed);
 }
 
 }  // namespace tallytree::bounds

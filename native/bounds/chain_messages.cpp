@@ -6,10 +6,13 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
-// Units of work: of a pass, for each sum of a score and a message and for each position; of loading a chain; and of a
-// cell of a band, most of which are states that are looked at.
-constexpr double kSum = 0.1, kPosition = 14, kLoaded = 20, kLoadedState = 2.5, kCell = 6;
-constexpr double kLoadedFar = 100, kNear = 256;  // for each position beyond those that stay in the cache
+// Units of work: of a pass, for each position, state, and sum of a score and a message; the same where neighbours
+// count, with each entry of their tables at the prices; and of a cell of a band, usually.
+constexpr double kPosition = 8, kState = 2.7, kSum = 0.03, kLinkedState = 9, kLinkedSum = 0.23, kCell = 6;
+// Of loading a chain, for each position and each of its states.
+constexpr double kLoaded = 20, kLoadedState = 2.5;
+// For each position beyond those that stay in the cache: to load it, and for a pass, if it has a table of its own.
+constexpr double kLoadedFar = 100, kPassedFar = 20, kNear = 256;
 
 struct Size {
     Index length, states, statistics;
@@ -65,6 +68,24 @@ void ChainMessages::begin() {
     link_prices_.resize(rows_.link_kinds.size() * table);
     for (std::size_t t = 0; t < rows_.link_kind.size(); t++)
         rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
+    pass_work_ = find_pass_work();
+}
+
+double ChainMessages::find_pass_work() const {
+    const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
+    const auto width = static_cast<double>(rows_.width);
+    if (rows_.neighbours_count()) {
+        const auto entries = static_cast<double>(rows_.link_kinds.size() * rows_.states * rows_.statistics) * width;
+        return kPosition * length + kLinkedState * states + kLinkedSum * states * width + entries;
+    }
+    double own = 0;
+    for (Index t = 1; t < rows_.length; t++) own += rows_.links[t] != rows_.links[t - 1] ? 1 : 0;
+    return kPosition * length + kState * states + kSum * states * width + kPassedFar * std::max(own - kNear, 0.0);
+}
+
+double ChainMessages::load_work() const {
+    const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
+    return kLoaded * length + kLoadedFar * std::max(length - kNear, 0.0) + kLoadedState * states;
 }
 
 // Passes take longer where neighbours count, so that more of a band is worth a try.
@@ -74,10 +95,9 @@ Measures ChainMessages::measures() const {
     Measures found{rows_.range, length};
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
-    found.load = kLoaded * length + kLoadedFar * std::max(length - kNear, 0.0) + kLoadedState * states;
-    found.cell = kCell;
-    found.pass = kSum * states * static_cast<double>(rows_.width) * (linked ? 3 : 1) + kPosition * length;
-    found.few = (linked ? 8 : 4) * states;
+    found.load = load_work();
+    found.pass = pass_work();
+    found.few = kCell * (linked ? 8 : 4) * states;
     return found;
 }
 

@@ -24,12 +24,15 @@ class ChainMessages : public TiedMessages {
 
     Measures measures() const override;
     Pass pass(const Prices &prices, Meter &meter) override;
+    double pass_work() const override { return pass_work_; }
+    // What it took to load the chain.
+    double load_work() const;
     bool recall(const Prices &prices) override;
     void hold(const Prices &prices) override { held_ = prices; }
     double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return tallies_; }
-    void decode(Index number, std::int64_t *labelling) const override;
+    double decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
     const ChainKernels &kernels() const { return kernels_; }
     // Releases the messages; returns the bytes kept for the next chain.
@@ -63,6 +66,7 @@ class ChainMessages : public TiedMessages {
         Index key;
     };
 
+    double find_pass_work() const;
     void price_kinds(const Prices &prices);
     void price_links(const Prices &prices);
     const double *row(Index t) const { return kept_[current_].priced + t * rows_.width; }
@@ -75,15 +79,16 @@ class ChainMessages : public TiedMessages {
     void find_best(Pass &pass);
     Index next_best(Index t) const { return t + 1 < rows_.length ? kept_[current_].states[t + 1] : 0; }
     Index best_key(Index t) const { return key_of(t, kept_[current_].states[t], next_best(t)); }
-    bool step_down(Index t, double budget, Index first, double most_work);
-    void fill(Index t, Index state, double budget);
+    bool step_down(Index t, double budget, Index first);
+    bool fill(Index t, Index state, double budget);
     double band_bytes() const;
-    Index skip(Index t, double budget, Index &first);
-    void end_band(Index first);
+    bool skip(Index t, double budget, Index &first, Index &passed);
+    bool end_band(Index first);
 
     ChainRows rows_;
     const ChainKernels &kernels_;
     Packing packing_{1};
+    double pass_work_ = 0;
     bool keys_add_up_ = false;  // whether the keys of all positions, added up, are that of the tally
     struct Kept {               // of a pass
         bool there = false;

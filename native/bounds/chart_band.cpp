@@ -13,15 +13,16 @@ constexpr double kLooked = 0.125, kKept = 4;
 
 bool ChartMessages::band(double budget, double most_work, Meter &meter) {
     clear();
+    begin_band(most_work);
     reach({Layer::Closed, grammar_.root, 0, spans_.words}, 0.0);
-    if (!find_live(budget, most_work, meter)) return false;
+    if (!find_live(budget, meter)) return false;
     for (const auto &stage : order_)
         for (const auto number : stage) {
-            const double before = work_;
+            const double before = work();
             Live &live = live_[number];
-            fill(live, budget - live.context);
-            meter.spend(work_ - before);
-            if (work_ > most_work || !has_room(bytes())) return false;
+            if (!fill(live, budget - live.context)) return false;
+            meter.spend(work() - before);
+            if (!has_room(bytes())) return false;
         }
     const Index best = packing_.pack([&](Index p) { return best_tally_[p]; });
     for (Index i = live_.front().cells_begin; i < live_.front().cells_end; i++)
@@ -42,7 +43,6 @@ void ChartMessages::clear() {
     ways_.clear();
     cells_.clear();
     root_.clear();
-    work_ = 0;
 }
 
 // Notes that an item is within reach; returns its number among those that are. Narrow items are made first, and of one
@@ -61,18 +61,19 @@ std::int32_t ChartMessages::reach(const Item &item, double context) {
 }
 
 // Those that an item is made of come before it in the order, so that its context is final when they are reached.
-bool ChartMessages::find_live(double budget, double most_work, Meter &meter) {
+bool ChartMessages::find_live(double budget, Meter &meter) {
     for (auto stage = order_.rbegin(); stage != order_.rend(); stage++)
         for (std::size_t i = 0; i < stage->size(); i++) {
-            const double before = work_;
-            find_ways((*stage)[i], budget);
-            meter.spend(work_ - before);
-            if (work_ > most_work || !has_room(bytes())) return false;
+            const double before = work();
+            if (!find_ways((*stage)[i], budget)) return false;
+            meter.spend(work() - before);
+            if (!has_room(bytes())) return false;
         }
     return true;
 }
 
-void ChartMessages::find_ways(std::int32_t number, double budget) {
+// False where that takes more work than it may.
+bool ChartMessages::find_ways(std::int32_t number, double budget) {
     const Item item = live_[number].item;
     const double context = live_[number].context, best = value(item), room = budget - context;
     const auto begin = static_cast<Index>(ways_.size());
@@ -83,7 +84,7 @@ void ChartMessages::find_ways(std::int32_t number, double budget) {
         if (regret <= room) ways_.push_back({step, regret, key_of(step)});
     });
     const auto end = static_cast<Index>(ways_.size());
-    work_ += kLooked * static_cast<double>(looked) + kKept * static_cast<double>(end - begin);
+    if (!may_cells(kLooked * static_cast<double>(looked) + kKept * static_cast<double>(end - begin))) return false;
     for (Index w = begin; w < end; w++) {
         Way &way = ways_[w];
         if (way.step.kind == ChartStep::Word) continue;
@@ -93,34 +94,37 @@ void ChartMessages::find_ways(std::int32_t number, double budget) {
     }
     live_[number].ways_begin = begin;
     live_[number].ways_end = end;
+    return true;
 }
 
-// The cells of an item, by regret.
-void ChartMessages::fill(Live &live, double room) {
+// The cells of an item, by regret; false where that takes more work than it may.
+bool ChartMessages::fill(Live &live, double room) {
     live.cells_begin = static_cast<Index>(cells_.size());
     merger_.begin(live.ways_end - live.ways_begin);
-    for (Index w = live.ways_begin; w < live.ways_end; w++) fill_way(static_cast<std::int32_t>(w), room);
+    for (Index w = live.ways_begin; w < live.ways_end; w++)
+        if (!fill_way(static_cast<std::int32_t>(w), room)) return false;
     live.cells_end = static_cast<Index>(cells_.size());
     std::sort(cells_.begin() + live.cells_begin, cells_.end(), [](const TreeCell &x, const TreeCell &y) {
         return x.regret < y.regret || (x.regret == y.regret && x.key < y.key);
     });
+    return true;
 }
 
-void ChartMessages::fill_way(std::int32_t number, double room) {
+bool ChartMessages::fill_way(std::int32_t number, double room) {
     const Way &way = ways_[number];
     if (way.step.kind == ChartStep::Word) {
-        work_ += 1;
-        return merger_.add({0, way.regret, number, -1, -1});
+        merger_.add({0, way.regret, number, -1, -1});
+        return may_cells(1);
     }
     const Live &a = live_[way.a];
     if (way.b < 0) {
+        if (!may_cells(static_cast<double>(a.cells_end - a.cells_begin))) return false;
         for (Index i = a.cells_begin; i < a.cells_end; i++) {
             const TreeCell x = cells_[i];
             if (!(x.regret + way.regret <= room)) break;
             merger_.add({x.key + way.key, x.regret + way.regret, number, static_cast<std::int32_t>(i), -1});
         }
-        work_ += static_cast<double>(a.cells_end - a.cells_begin);
-        return;
+        return true;
     }
     const Live &b = live_[way.b];
     for (Index i = a.cells_begin; i < a.cells_end; i++) {
@@ -132,12 +136,13 @@ void ChartMessages::fill_way(std::int32_t number, double room) {
             merger_.add(
                 {x.key + cells_[k].key, regret, number, static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
         }
-        work_ += static_cast<double>(k - b.cells_begin + 1);
+        if (!may_cells(static_cast<double>(k - b.cells_begin + 1))) return false;
         if (k == b.cells_begin) break;
     }
+    return true;
 }
 
-void ChartMessages::decode(Index number, std::int64_t *labelling) const {
+double ChartMessages::decode(Index number, std::int64_t *labelling) const {
     std::vector<ChartStep> steps;
     std::vector<Index> left{live_.front().cells_begin + number};
     while (!left.empty()) {
@@ -148,6 +153,7 @@ void ChartMessages::decode(Index number, std::int64_t *labelling) const {
         if (cell.a >= 0) left.push_back(cell.a);
     }
     write_steps(steps, labelling, sentence_.length());
+    return sentence_.cell() * static_cast<double>(steps.size());
 }
 
 }  // namespace tallytree::bounds

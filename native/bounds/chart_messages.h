@@ -17,10 +17,11 @@ class ChartMessages : public Messages {
     ChartMessages(const Sentence &sentence, const MaxPlusKernels *kernels);
 
     Pass pass(const Prices &prices, Meter &meter) override;
+    double pass_work() const override { return sentence_.operations(); }
     double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return root_; }
-    void decode(Index number, std::int64_t *labelling) const override;
+    double decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
 
     // What it keeps for each item and path.
@@ -73,10 +74,11 @@ class ChartMessages : public Messages {
     // chart_band.cpp
     std::int32_t reach(const Item &item, double context);
     void clear();
-    bool find_live(double budget, double most_work, Meter &meter);
-    void find_ways(std::int32_t number, double budget);
-    void fill(Live &live, double room);
-    void fill_way(std::int32_t way, double room);
+    bool may_cells(double pairs) { return may(sentence_.cell() * pairs); }
+    bool find_live(double budget, Meter &meter);
+    bool find_ways(std::int32_t number, double budget);
+    bool fill(Live &live, double room);
+    bool fill_way(std::int32_t way, double room);
     double bytes() const;
 
     const Sentence &sentence_;

@@ -4,6 +4,18 @@
 
 namespace tallytree::bounds {
 
+namespace {
+
+// Units of work: a step; a state that is within reach, and one of a join; a choice there, and one that reads a join; a
+// way that is kept; a cell that is moved along the only way, merged with others, or paired with another one.
+constexpr double kStep = 20, kState = 38, kJoinState = 105, kLooked = 3.2, kLookedJoin = 25;
+constexpr double kWay = 28, kMoved = 3, kMerged = 9, kPair = 7.5;
+// For each state within reach if messages do not stay in the cache, and for each cell beyond those that do.
+constexpr double kFarState = 50, kNearStates = 1 << 17, kFar = 5, kNear = 1 << 15;
+constexpr double kVisited = 15, kFound = 1.5;  // to follow a labelling: a table, and a cell that is looked at
+
+}  // namespace
+
 void GraphMessages::forget_band() {
     for (const std::int32_t t : reached_) {
         for (const Live &live : live(t)) where_[begin_[t] + live.state] = 0;
@@ -18,29 +30,29 @@ bool GraphMessages::band(double budget, double most_work, Meter &meter) {
     constexpr double kOften = 4096;
     forget_band();
     cells_.assign(1, {0, 0.0, false});  // that of tables which know nothing
-    work_ = 0;
+    begin_band(most_work);
     double spent = 0;
     const auto lists = [&] { return static_cast<double>(live_.size() * sizeof(Live) + ways_.size() * sizeof(Way)); };
     const auto within = [&](double bytes) {
-        if (work_ - spent > kOften) meter.spend(work_ - std::exchange(spent, work_));
-        return work_ <= most_work && has_room(bytes);
+        if (work() - spent > kOften) meter.spend(work() - std::exchange(spent, work()));
+        return has_room(bytes);
     };
-    for (const Move &move : std::views::reverse(moves_)) {
-        find_live(move, budget);
-        if (!within(lists())) return false;
-    }
+    for (const Move &move : std::views::reverse(moves_))
+        if (!find_live(move, budget) || !within(lists())) return false;
     const auto bytes = [&] { return lists() + merger_.bytes() + static_cast<double>(cells_.size() * sizeof(Reached)); };
     for (const Move &move : moves_) {
         const bool joins = move.other >= 0;
         if (live_count_[move.t] == 0) {
             const Range first = cells_of(move.from, 0);
-            best_cells_[move.t] = joins ? joined(first, cells_of(move.other, 0), budget) : first;
+            best_cells_[move.t] = first;
+            if (joins && !join_cells(first, cells_of(move.other, 0), budget, best_cells_[move.t])) return false;
         }
         for (Live &live : live(move.t)) {
-            if (work_ > most_work) return false;  // one step of a wide graph may have most of the cells
             const double room = budget - live.context;
-            if (joins) live.cells = joined(cells_of(move.from, live.input), cells_of(move.other, live.input_b), room);
-            else fill(move.from, live, room);
+            const bool filled = joins ? join_cells(cells_of(move.from, live.input), cells_of(move.other, live.input_b),
+                                                   room, live.cells)
+                                      : fill(move.from, live, room);
+            if (!filled) return false;
         }
         if (!within(bytes())) return false;
     }
@@ -88,24 +100,26 @@ bool GraphMessages::is_settled(const Move &move, double budget) {
     return near <= 1;
 }
 
-// Each table has one step that takes it, so all its live states are noted here, and none elsewhere.
-void GraphMessages::find_live(const Move &move, double budget) {
+// Each table has one step that takes it, so all its live states are noted here, and none elsewhere. False where that
+// takes more work than it may.
+bool GraphMessages::find_live(const Move &move, double budget) {
     const Index t = move.t;
+    const bool joins = move.manner == Manner::JoinedRows;
+    const double far = static_cast<double>(begin_.back()) > kNearStates ? kFarState : 0;
+    const double look = kStep + (joins ? kLookedJoin : kLooked) * static_cast<double>(move.choices);
     if (move.other >= 0) return find_live_join(move);
     if (live_count_[t] == 0) {
-        if (is_settled(move, budget)) {
-            work_ += static_cast<double>(move.choices);
-            return;
-        }
+        if (!may(look)) return false;
+        if (is_settled(move, budget)) return true;
         reach(t, best_state_[t], 0.0);
     }
     const Index best_key = key_of(t, best_operands(move).shift + labelling_[move.variable] * move.shift);
     const Index first = live_begin_[t], last = first + live_count_[t];
     for (Index i = first; i < last; i++) {  // the list grows meanwhile
+        if (!may(kState + far + look)) return false;
         const Operands at = operands(t, live_[i].state);
         live_[i].ways_begin = live_[i].ways_end = static_cast<Index>(ways_.size());
         const double context = live_[i].context, best = weigh(move, at), room = budget - context;
-        work_ += static_cast<double>(move.choices);
         if (best == kNegativeInfinity) continue;
         for (Index v = 0; v < move.choices; v++) {
             const double regret = best - weighed_[v];
@@ -117,31 +131,35 @@ void GraphMessages::find_live(const Move &move, double budget) {
         live_[i].ways_end = static_cast<Index>(ways_.size());
     }
     unlist_best(move.from);
+    return true;
 }
 
 // First the states of one table, then those of the other.
-void GraphMessages::find_live_join(const Move &move) {
+bool GraphMessages::find_live_join(const Move &move) {
     const Index t = move.t, first = live_begin_[t], count = live_count_[t];
-    work_ += static_cast<double>(std::max<Index>(count, 1));
+    if (!may(kStep + kJoinState * static_cast<double>(count))) return false;
     for (Index i = first; i < first + count; i++)
         live_[i].input = reach(move.from, operands(t, live_[i].state).a, live_[i].context);
     unlist_best(move.from);
     for (Index i = first; i < first + count; i++)
         live_[i].input_b = reach(move.other, operands(t, live_[i].state).b, live_[i].context);
     unlist_best(move.other);
+    return true;
 }
 
-// The cells of a state: those of the states that it can be made from, moved and with what the choice loses.
-void GraphMessages::fill(Index from, Live &live, double room) {
+// The cells of a state: those of the states that it can be made from, moved and with what the choice loses. False where
+// that takes more work than it may.
+bool GraphMessages::fill(Index from, Live &live, double room) {
     const std::span ways(ways_.data() + live.ways_begin, static_cast<std::size_t>(live.ways_end - live.ways_begin));
     if (ways.size() == 1 && ways[0].regret == 0 && ways[0].key == 0) {
         live.cells = cells_of(from, ways[0].input);
-        return;
+        return may(kWay);
     }
     Index most = 0;
     for (const Way &way : ways) most += size_of(cells_of(from, way.input));
+    const double each = (ways.size() > 1 ? kMerged : kMoved) + (static_cast<double>(cells_.size()) > kNear ? kFar : 0);
+    if (!may(kWay * static_cast<double>(ways.size()) + each * static_cast<double>(most))) return false;
     live.cells.first = static_cast<Index>(cells_.size());
-    work_ += static_cast<double>(most);
     if (ways.size() > 1) merger_.begin(most);
     for (const Way &way : ways) {
         const Range input = cells_of(from, way.input);
@@ -154,18 +172,20 @@ void GraphMessages::fill(Index from, Live &live, double room) {
         }
     }
     live.cells.last = static_cast<Index>(cells_.size());
+    return true;
 }
 
-// The cells of a join.
-Range GraphMessages::joined(Range a, Range b, double room) {
+// The cells of a join; false where that takes more work than it may.
+bool GraphMessages::join_cells(Range a, Range b, double room, Range &to) {
     const auto plain = [&](Range one) {
         return size_of(one) == 1 && cells_[one.first].key == 0 && cells_[one.first].regret == 0 &&
                !cells_[one.first].tied;
     };
-    if (plain(a)) return b;
-    if (plain(b)) return a;
-    const Index pairs = size_of(a) * size_of(b), first = static_cast<Index>(cells_.size());
-    work_ += static_cast<double>(pairs);
+    const bool alone = plain(a) || plain(b);
+    const Index pairs = alone ? 1 : size_of(a) * size_of(b), first = static_cast<Index>(cells_.size());
+    if (!may(kPair * static_cast<double>(pairs))) return false;
+    to = plain(a) ? b : a;
+    if (alone) return true;
     merger_.begin(pairs);
     for (Index i = a.first; i < a.last; i++)
         for (Index k = b.first; k < b.last; k++) {
@@ -173,26 +193,31 @@ Range GraphMessages::joined(Range a, Range b, double room) {
             if (regret > room) continue;
             merger_.add({cells_[i].key + cells_[k].key, regret, cells_[i].tied || cells_[k].tied});
         }
-    return {first, static_cast<Index>(cells_.size())};
+    to = {first, static_cast<Index>(cells_.size())};
+    return true;
 }
 
 // Every choice is looked for again: no cell remembers where it comes from. Where nothing but the best labelling is
 // within reach, it stays.
-void GraphMessages::decode(Index number, std::int64_t *labelling) const {
+double GraphMessages::decode(Index number, std::int64_t *labelling) const {
     struct Visit {
         Index table;
         std::int32_t live;
         Reached cell;
     };
+    Index looked = 0;
     const auto find = [&](Range cells, Index key, auto fits) {
-        for (Index i = cells.first; i < cells.last; i++)
-            if (cells_[i].key == key && fits(cells_[i].regret)) return i;
-        return Index{-1};
+        Index i = cells.first;
+        while (i < cells.last && !(cells_[i].key == key && fits(cells_[i].regret))) i++;
+        looked += i - cells.first;
+        return i < cells.last ? i : Index{-1};
     };
     const auto lost = [] { return std::logic_error("a cell of the band has no origin"); };
     std::copy(labelling_.begin(), labelling_.end(), labelling);
     std::vector<Visit> left{{static_cast<Index>(live_begin_.size()) - 1, 0, cells_[root_ + number]}};
+    double work = 0;
     while (!left.empty()) {
+        work += kVisited;
         const auto [t, number_live, cell] = left.back();
         left.pop_back();
         const Step &step = skeleton_->steps[t];
@@ -227,6 +252,7 @@ void GraphMessages::decode(Index number, std::int64_t *labelling) const {
         }
         if (at < 0) throw lost();
     }
+    return work + kFound * static_cast<double>(looked);
 }
 
 }  // namespace tallytree::bounds

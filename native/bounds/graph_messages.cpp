@@ -6,9 +6,9 @@ namespace tallytree::bounds {
 namespace {
 
 // Units of work of loading a model: for each step of a tree and of a wide graph, for each step beyond those that stay
-// in the cache, and for each state. Passes over small wide graphs take longer than those over large ones.
-constexpr double kLoaded = 30, kLoadedWide = 150, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
-constexpr double kSlowerPass = 1.8;
+// in the cache, and for each state.
+constexpr double kLoaded = 100, kLoadedWide = 250, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
+constexpr double kPriced = 1.1;  // of a pass: a count at the prices
 
 }  // namespace
 
@@ -37,6 +37,7 @@ void GraphMessages::begin(const LocalTables &tables) {
         priced_begin_[t] = place;
     }
     priced_.assign(places, 0);
+    counts_work_ = kPriced * static_cast<double>(places * tables.statistics());
     for (Move &move : moves_) {
         const LocalStep &local = tables[move.t];
         if (skeleton_->steps[move.t].verb == Verb::Eliminate) move.b = priced_begin_[move.t];
@@ -69,7 +70,8 @@ void GraphMessages::begin_program() {
     for (const Step &step : skeleton_->steps) choices = std::max(choices, step.gone.count);
     weighed_.assign(choices, 0);
     list_moves();
-    order_moves();
+    program_work_ = 0;
+    for (const Move &move : moves_) program_work_ += work_of(move);
 }
 
 // Room for messages. Tables that know nothing are written here alone.
@@ -117,14 +119,16 @@ double GraphMessages::kept() const {
 Measures GraphMessages::measures() const {
     Measures found{tables_->range(), static_cast<double>(skeleton_->cardinalities.size()), tables_->magnitude()};
     found.sums = tables_->operations();
-    const auto steps = static_cast<double>(skeleton_->steps.size());
-    const bool wide = skeleton_->width > 1;
-    found.load =
-        (wide ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) + kLoadedState * found.sums;
-    found.pass = (wide ? kSlowerPass : 1) * tables_->pass_work();
-    found.cell = tables_->cell();
-    for (const auto n : skeleton_->cardinalities) found.few += 4.0 * n;
+    found.load = load_work();
+    found.pass = pass_work();
+    for (const auto n : skeleton_->cardinalities) found.few += 4 * tables_->cell() * n;
     return found;
+}
+
+double GraphMessages::load_work() const {
+    const auto steps = static_cast<double>(skeleton_->steps.size());
+    return (skeleton_->width > 1 ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) +
+           kLoadedState * static_cast<double>(begin_.back());
 }
 
 bool GraphMessages::recall(const Prices &prices) {

@@ -23,12 +23,15 @@ class GraphMessages : public TiedMessages {
 
     Measures measures() const override;
     Pass pass(const Prices &prices, Meter &meter) override;
+    double pass_work() const override { return program_work_ + counts_work_; }
+    // What it took to load the model.
+    double load_work() const;
     bool recall(const Prices &prices) override;
     void hold(const Prices &prices) override { held_ = prices; }
     double best(std::int64_t *labelling) const override;
     bool band(double budget, double most_work, Meter &meter) override;
     std::span<const Cell> tallies() const override { return tallies_; }
-    void decode(Index number, std::int64_t *labelling) const override;
+    double decode(Index number, std::int64_t *labelling) const override;
     Index cells() const override { return static_cast<Index>(cells_.size()); }
     void set_near(double near) override { merger_.near = near; }
     bool tied(Index number) const override { return cells_[root_ + number].tied; }
@@ -100,10 +103,11 @@ class GraphMessages : public TiedMessages {
     void begin_program();
     void begin_messages();
     void list_moves();
-    void order_moves();
+    std::vector<std::int32_t> order_of_moves() const;
     Move move_of(Index t) const;
     Manner manner_of(Index t) const;
     void weigh_slips();
+    double work_of(const Move &move) const;
     void use(const Prices &prices);
     void price_counts();
     const double *priced(Index t) const { return priced_.data() + priced_begin_[t]; }
@@ -133,8 +137,8 @@ class GraphMessages : public TiedMessages {
     Index first_best(const Move &move, const Operands &at);
     Index key_of(Index t, Index place) const;
     bool is_settled(const Move &move, double budget);
-    void find_live(const Move &move, double budget);
-    void find_live_join(const Move &move);
+    bool find_live(const Move &move, double budget);
+    bool find_live_join(const Move &move);
     std::span<Live> live(Index t) { return {live_.data() + live_begin_[t], static_cast<std::size_t>(live_count_[t])}; }
     const Live &live(Index t, Index number) const { return live_[live_begin_[t] + number]; }
     std::int32_t reach(Index table, Index state, double context);
@@ -145,8 +149,8 @@ class GraphMessages : public TiedMessages {
     Range cells_of(Index table, Index number) const {
         return live_count_[table] == 0 ? best_cells_[table] : live(table, number).cells;
     }
-    void fill(Index from, Live &live, double room);
-    Range joined(Range a, Range b, double room);
+    bool fill(Index from, Live &live, double room);
+    bool join_cells(Range a, Range b, double room, Range &to);
 
     const ChainKernels &kernels_;
     const LocalTables *tables_ = nullptr;
@@ -165,8 +169,9 @@ class GraphMessages : public TiedMessages {
     Prices held_{};             // of the pass that is to stay
     double *values_ = nullptr;  // of the current pass, and likewise
     std::uint8_t *from_ = nullptr;
-    std::vector<Move> moves_;  // all steps that do something, inputs first
-    Sum taken_;                // what was subtracted from messages
+    std::vector<Move> moves_;                    // all steps that do something, inputs first
+    double program_work_ = 0, counts_work_ = 0;  // of a pass, and of pricing the counts of the model
+    Sum taken_;                                  // what was subtracted from messages
     // What a pass rounds, in units of the last place: the sizes of values, added up over all steps. They are those of
     // local scores, of counts at prices, and of messages that have been brought back to about 0.
     double score_slips_ = 0;

@@ -94,7 +94,6 @@ class LocalTables : public Subject {
     const Box &range() const override { return facts_.range; }
     double magnitude() const override { return facts_.magnitude; }
     double operations() const override { return facts_.operations; }
-    double pass_work() const override { return pass_work(*skeleton_, operations()); }
     // A band reads messages here and there, which takes longer where they do not stay in the cache.
     double cell() const override { return skeleton_->width <= 1 ? 10 : operations() < kCached ? 24 : 30; }
     double labelling_work() const override { return 20 * static_cast<double>(choices()); }

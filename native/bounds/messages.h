@@ -31,6 +31,8 @@ class Messages {
 
     // Its messages are kept until the next pass.
     virtual Pass pass(const Prices &prices, Meter &meter) = 0;
+    // What that takes, in the units of work of the subject.
+    virtual double pass_work() const = 0;
     // Returns to an earlier pass whose messages have been kept.
     virtual bool recall(const Prices &) { return false; }
     // Keeps the messages of a pass for longer than others.
@@ -41,9 +43,9 @@ class Messages {
     virtual bool band(double budget, double most_work, Meter &meter) = 0;
     // What the band holds in the end: one cell for each tally.
     virtual std::span<const Cell> tallies() const = 0;
-    // A labelling with the tally and the regret of one of them.
-    virtual void decode(Index number, std::int64_t *labelling) const = 0;
-    // How many cells and choices the last band looked at.
+    // A labelling with the tally and the regret of one of them; returns what that took, in units of work.
+    virtual double decode(Index number, std::int64_t *labelling) const = 0;
+    // What the last band took, in the units of work of the subject.
     double work() const { return work_; }
     // How many cells it has.
     virtual Index cells() const = 0;
@@ -53,15 +55,26 @@ class Messages {
     bool full() const { return full_; }
 
   protected:
+    // A band begins that may take so much work.
+    void begin_band(double most_work) {
+        work_ = 0;
+        most_work_ = most_work;
+    }
+    // Counts work that is to be done; false, and not counted, where it is more than the band may take.
+    bool may(double work) {
+        if (!(work_ + work <= most_work_)) return false;
+        work_ += work;
+        return true;
+    }
     // Notes how many bytes a band has; false where that is too much. Lists are copied as they grow.
     bool has_room(double bytes) {
         constexpr double kCopied = 2;
         full_ = kCopied * bytes > room_;
         return !full_;
     }
-    double work_ = 0;
 
   private:
+    double work_ = 0, most_work_ = 0;
     double room_ = std::numeric_limits<double>::infinity();
     bool full_ = false;
 };
@@ -74,8 +87,7 @@ struct Measures {
     double sums = 0;       // roughly how many numbers a regret is added up from, at most
     double load = 0;       // what it takes to load the model, in units of work, about a nanosecond each;
     double pass = 0;       // what a pass takes,
-    double cell = 8;       // and a cell of a band
-    double few = 0;        // the work of a band that takes about as long as a pass
+    double few = 0;        // and a band that takes about as long as a pass
 };
 
 // Messages whose bands notice ties, for models of which many are solved at once.

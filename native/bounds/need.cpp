@@ -215,6 +215,8 @@ Least Need::least(double value, const Prices &prices, const Box &part) const {
         const FewLeast found = least_of_few(value, prices.first(), FewBox(part));
         return {found.value, found.tally};
     }
+    constexpr double kPlain = 12;
+    work_ += kPlain;
     Least best{0, part.high};
     Tally &l = best.tally;
     each_statistic(std::min(prices.more(), l.more()), [&](Index p) { l[p] = prices[p] > 0 ? part.low[p] : l[p]; });

@@ -27,7 +27,7 @@ Prices Search::payable(Prices prices) const {
 
 const Pass &Search::pass(const Prices &prices) {
     passes_.push_back(messages_.pass(payable(prices), meter_));
-    work_ += subject_.pass_work() + need_.take_work();
+    work_ += messages_.pass_work() + need_.take_work();
     last_ = passes_.size() - 1;
     offer_best(passes_.back());
     if (report_) note_bound(passes_.back());
@@ -39,6 +39,7 @@ void Search::offer_best(const Pass &pass) {
     if (pass.most == kNegativeInfinity) return;
     const double score = pass.most - paid(pass.prices, pass.tally);
     if (!(score + 4 * tolerance(pass) >= need_.at(value_, pass.tally))) return;
+    work_ += subject_.labelling_work();
     std::vector<std::int64_t> labelling(subject_.length());
     const double exact = messages_.best(labelling.data());
     offer(labelling, {exact, pass.tally});
@@ -49,7 +50,7 @@ void Search::go_back(Prices prices) {
     if (passes_[last_].prices == prices) return;
     if (!messages_.recall(prices)) {
         messages_.pass(prices, meter_);
-        work_ += subject_.pass_work();
+        work_ += messages_.pass_work();
     }
     while (passes_[last_].prices != prices) last_ = (last_ + 1) % passes_.size();
 }
@@ -59,7 +60,9 @@ double Search::tolerance(const Pass &pass) const {
     return pass.tolerance + 16 * kUnit * (std::abs(aim()) + lost);
 }
 
+// Once the work is spent, nothing is ruled out any more.
 double Search::budget(const Pass &pass, const Box &box) const {
+    if (spent()) return kInfinity;
     return pass.most - need_.least(aim(), pass.prices, box).value;
 }
 

@@ -4,7 +4,7 @@ namespace tallytree::bounds {
 
 namespace {
 
-constexpr double kLookedThrough = 0.1;  // units of work for a cell of a band, when a labelling is looked for in it
+constexpr double kCompared = 15;  // units of work for a tally of a band whose value is compared
 
 }  // namespace
 
@@ -13,6 +13,7 @@ Search::Search(Messages &messages, const Subject &subject, const Need &need, con
       subject_(subject),
       need_(need),
       stops_(stops),
+      work_(stops.begun),
       meter_(poll),
       statistics_(subject.statistics()) {
     const auto variables = static_cast<double>(std::max<Index>(subject.variables(), 1));
@@ -78,8 +79,8 @@ Outcome Search::relax(const Report &report) {
     constexpr double kFewCells = 65536;
     report_ = report;
     outcome_.prices = Prices(statistics_);
-    const double all = static_cast<double>(stops_.passes) * subject_.pass_work();
-    stops_.work = std::min(stops_.work, all + subject_.cell() * kFewCells);
+    const double all = static_cast<double>(stops_.passes) * messages_.pass_work();
+    stops_.work = std::min(stops_.work, stops_.begun + all + subject_.cell() * kFewCells);
     if (pass(Prices(statistics_)).most != kNegativeInfinity) {
         tighten();
         if (!closed() && stops_.bands && subject_.keyed() && !unreachable(need_.box)) return run({});
@@ -140,11 +141,12 @@ Search::State Search::settle(Part &part) {
     if (d > 4 * good_) {  // the value is far below the bound: a small band may hold a better one
         const double before = value_;
         bool within = false;
-        if (look(passes_[at], good_, subject_.operations() + 65536, within) == State::Spent) return State::Spent;
+        const double some = subject_.cell() * (subject_.operations() + 65536);
+        if (look(passes_[at], good_, some, within) == State::Spent) return State::Spent;
         if (value_ > before && !shrink(part.box)) return State::Done;
         at = best_pass(part.box, d);
     }
-    const double fair = subject_.operations() * (d <= good_ ? 64 : 16) + 65536;
+    const double fair = subject_.cell() * (subject_.operations() * (d <= good_ ? 64 : 16) + 65536);
     const double most = part.box.single() ? kInfinity : std::ldexp(fair, std::min(2 * part.depth, 60));
     double tried = d;
     for (int round = 0; round < 6; round++) {
@@ -210,7 +212,7 @@ double Search::larger_budget(double budget) {
     grown_budget_ = budget;
     grown_work_ = work;
     if (!known) return most;
-    const double wanted = std::max(3 * work, 0.25 * subject_.pass_work() / subject_.cell());
+    const double wanted = std::max(3 * work, 0.25 * messages_.pass_work());
     const double next = root + std::log(wanted / work) / slope;
     return std::clamp(next * next, 1.1 * budget, most);
 }
@@ -223,11 +225,11 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     const Pass at = passes_[last_];
     const double slack = 2 * tolerance(at) + kUnit * std::abs(budget) * subject_.operations();
     work_ += need_.take_work();
-    const double left = (stops_.work - work_) / subject_.cell();
+    const double left = stops_.work - work_;
     outcome_.ended |= left < 0;
     if (left < 0) return State::Spent;
     within = messages_.band(std::max(budget, 0.0) + 2 * slack, std::min(most_work, left), meter_);
-    work_ += messages_.work() * subject_.cell();
+    work_ += messages_.work();
     outcome_.bands++;
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;
@@ -256,11 +258,11 @@ void Search::keep_candidates(const Pass &pass) {
     };
     std::vector<std::int64_t> labelling(subject_.length());
     const auto decode = [&](std::size_t i) {
-        messages_.decode(static_cast<Index>(i), labelling.data());
-        work_ += subject_.labelling_work() + kLookedThrough * static_cast<double>(last_cells_);
+        work_ += messages_.decode(static_cast<Index>(i), labelling.data()) + subject_.labelling_work();
         meter_.spend(static_cast<double>(subject_.choices()));
         offer(labelling);
     };
+    work_ += 2 * kCompared * static_cast<double>(cells.size());
     double best = kNegativeInfinity;
     std::size_t first = cells.size();
     for (std::size_t i = 0; i < cells.size(); i++) {
@@ -283,7 +285,7 @@ void Search::keep_candidates(const Pass &pass) {
 // Under slack scaling a tally without loss has the value 0 whatever it scores: it matters where nothing is better.
 bool Search::settle_lossless() {
     if (need_.scaling != Scaling::Slack || need_.lossless() == 0 || value_ > 0) return true;
-    if (need_.lossless() > 1 || value_ < 0) return false;
+    if (need_.lossless() > 1 || value_ < 0 || spent()) return false;
     Need only;
     only.box.low = only.box.high = need_.corner();
     if (!only.prepare()) return false;

@@ -34,7 +34,8 @@ struct Proven {
 
 // When to stop, even if something better may be left.
 struct Stops {
-    double work = kInfinity;                                 // in the units of the subject
+    double work = kInfinity;                                 // in the units of the subject,
+    double begun = 0;                                        // of which so much has been done
     std::size_t passes = std::numeric_limits<Index>::max();  // how many
     double gap = 0;                                          // between the bound and the value; see `Search::relax`
     bool bands = true;                                       // otherwise it stops at the least bound that prices give
@@ -143,14 +144,17 @@ class Search {
     double most_slack() const;
     bool closed() const { return bound_ - value_ <= std::max(stops_.gap, 2 * outcome_.slack); }
     double aim() const { return value_ == kNegativeInfinity ? 0.0 : value_; }
-    bool spent() const { return work_ + need_.work() > stops_.work; }
-    bool may_pass() const { return !spent() && passes_.size() < stops_.passes && !closed(); }
+    double used() const { return work_ + need_.work(); }
+    bool spent() const { return used() > stops_.work; }
+    bool may_pass() const {
+        return used() + messages_.pass_work() <= stops_.work && passes_.size() < stops_.passes && !closed();
+    }
 
     Messages &messages_;
     const Subject &subject_;
     const Need &need_;
     Stops stops_;
-    double work_ = 0;
+    double work_;
     Report report_;
     double bound_ = kInfinity;  // on all scores, if there is a report
     Bundle bundle_;

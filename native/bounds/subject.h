@@ -23,9 +23,8 @@ class Subject {
     virtual double magnitude() const = 0;
     // How many sums of scores and messages a pass makes.
     virtual double operations() const = 0;
-    // What takes how long, in units of work: a pass, a cell of a band, and to find and evaluate a labelling of one. A
-    // unit is about a nanosecond for models, and an operation of a pass for sentences.
-    virtual double pass_work() const { return operations(); }
+    // What takes how long, in units of work: a cell of a band, usually, and to evaluate a labelling. A unit is about a
+    // nanosecond for models, and an operation of a pass for sentences.
     virtual double cell() const { return 16; }
     virtual double labelling_work() const { return 4 * static_cast<double>(choices()); }
     // How many numbers a labelling has.

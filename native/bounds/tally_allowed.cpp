@@ -102,7 +102,7 @@ bool TallySearch::widen() {
         const bool all_equal = budget <= 8 * tolerance(at) && !equals_;
         const double slack = slack_of(at, budget), before = value_;
         messages_->set_near(2 * slack);
-        if (!band(budget + 4 * slack, all_equal ? measures_.few : (most_work_ - work_) / measures_.cell)) return false;
+        if (!band(budget + 4 * slack, all_equal ? measures_.few : most_work_ - work_)) return false;
         each_cell(at, [&](const Few<Index> &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
         if (!met()) continue;
         if (value_ > before) {

@@ -44,7 +44,7 @@ bool TallySearch::settle_lossless() {
         const double slack = 4 * tolerance(at);
         off_ = std::max(off_, slack);
         messages_->set_near(2 * slack);
-        if (!band(4 * slack, (most_work_ - work_) / measures_.cell)) return false;
+        if (!band(4 * slack, most_work_ - work_)) return false;
         const auto cells = messages_->tallies();
         for (std::size_t i = 0; i < cells.size(); i++)
             if (cells[i].key == 0)
@@ -95,7 +95,7 @@ bool TallySearch::meet_several() {
     const double most = kFirstShare * most_work_;
     for (double budget = kFirstBand * scale_; !met(); budget *= kWider) {
         messages_->set_near(2 * slack_of(at, budget));
-        if (work_ > most || !band(budget, (most - work_) / measures_.cell)) return false;
+        if (work_ > most || !band(budget, most - work_)) return false;
         each_cell(at, [&](const Few<Index> &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     }
     cut(at);

@@ -202,9 +202,13 @@ void TallySearch::spread_all() {
 
 // ---- the search ----------------------------------------------------------------------------------------------------
 
+double TallySearch::next_pass() const {
+    return measures_.pass + kPassed + kSwept * static_cast<double>(passes_.empty() ? 0 : listed_);
+}
+
 void TallySearch::pass(const Few<double> &prices) {
+    work_ += next_pass();
     const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
-    work_ += measures_.pass + kPassed + kSwept * static_cast<double>(listed_);
     if (found.most == kNegativeInfinity) return;
     const Few<Index> &tally = found.tally.first();
     const bool known = met();
@@ -245,17 +249,16 @@ bool TallySearch::settle_losses() {
         const double budget = spreads_[best_].budget;
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
         if (asked_.count > 1 && budget <= kReached * apart())
-            return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
+            return look(most_work_ - work_) && keep_candidates(passes_[best_]);
         if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
             if (budget <= nothing && !equals_) return false;
-            if (last || budget <= nothing)
-                return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
+            if (last || budget <= nothing) return look(most_work_ - work_) && keep_candidates(passes_[best_]);
             if (peek(0.25 * budget, few)) continue;
         }
         const auto next = next_prices();
-        if (!next) return look((most_work_ - work_) / measures_.cell) && keep_candidates(passes_[best_]);
+        if (!next) return look(most_work_ - work_) && keep_candidates(passes_[best_]);
         pass(*next);
     }
 }
@@ -270,7 +273,7 @@ void TallySearch::recall(const Pass &pass) {
 bool TallySearch::band(double budget, double most_work) {
     const double most = std::min(most_work, most_band_);
     const bool within = messages_->band(budget, std::min(most, room_), *meter_);
-    work_ += messages_->work() * measures_.cell;
+    work_ += messages_->work();
     if (!within && room_ < most) throw OutOfRoom();
     return within;
 }

@@ -64,7 +64,8 @@ class TallySearch {
 
     bool begin(const TallyGoal &asked);
     bool met() const { return value_ > kNegativeInfinity; }
-    bool spent() const { return passes_.size() >= most_passes_ || work_ > most_work_; }
+    double next_pass() const;  // what another pass takes
+    bool spent() const { return passes_.size() >= most_passes_ || work_ + next_pass() > most_work_; }
     void fill(const Pass &pass);
     void fill_line(const Few<Index> &from, double most, double price);
     void fill_allowed(const Few<Index> &from, double most, double price);

@@ -20,9 +20,10 @@ std::vector<Index> costliest_first(const std::vector<BatchItem> &items) {
 // Units of work, about a nanosecond each: of tables below which no search is tried; of an answer from tables, with its
 // objects in Python, and for each of its variables.
 constexpr double kWorthTrying = 1e4, kAnswer = 1e4, kAnswered = 150;
+constexpr double kPriced = 4e3, kPricedStep = 35;  // to find out what tables take
 constexpr double kMostTables = 2;  // times what tables take, which a search may take where it is asked for
 constexpr double kHeld = 0.1;      // of the memory, which tables that wait for the next sentence may take
-constexpr double kBandBytes = 80;  // of one operation of a band, at most
+constexpr double kBandBytes = 16;  // for each unit of work of a band, at most: a cell takes five units or more
 
 // What a thread has during a round, and keeps from one item to the next.
 struct Desk {
@@ -128,7 +129,8 @@ class ItemSolver {
         const double tables = price.work + price.layout;
         const double answer = kAnswer + kAnswered * static_cast<double>(skeleton_.cardinalities.size());
         if (open()) return kMostTables * (tables + answer);
-        return tables < kWorthTrying ? 0 : kSearchShare * (tables + answer);
+        const double priced = kPriced + kPricedStep * static_cast<double>(skeleton_.steps.size());
+        return tables < kWorthTrying ? 0 : kSearchShare * (tables + answer) - priced;
     }
 
     template <class Asked>

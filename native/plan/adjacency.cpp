@@ -1,7 +1,5 @@
 #include "plan/adjacency.h"
 
-#include <numeric>
-
 namespace tallytree {
 
 Adjacency::Adjacency(Index variables, std::span<const ScopeBlock> scopes) : places_(variables, Place{0, 0, 0}) {
@@ -52,26 +50,6 @@ void Adjacency::remove(std::int32_t u, std::int32_t v) {
     const auto first = lists_.begin() + place.begin, last = first + place.size--;
     const auto at = std::lower_bound(first, last, v);
     std::copy(at + 1, last, at);
-}
-
-bool is_forest(Index variables, std::span<const ScopeBlock> scopes) {
-    std::vector<std::int32_t> root(variables);  // of each component, by way of others
-    std::iota(root.begin(), root.end(), 0);
-    const auto find = [&](std::int32_t v) {
-        while (root[v] != v) v = root[v] = root[root[v]];
-        return v;
-    };
-    Index links = 0;
-    bool again = false;  // whether a scope connects what is connected: a cycle, or the same edge
-    for (const ScopeBlock &block : scopes)
-        for (Index k = 0; k < (block.arity > 1 ? block.count : 0); k++)
-            for (auto v : block.row(k).subspan(1)) {
-                const auto a = find(block.row(k)[0]), b = find(v);
-                again |= a == b || block.arity > 2;
-                links += a != b;
-                root[std::max(a, b)] = std::min(a, b);
-            }
-    return !again || Adjacency(variables, scopes).edges() == links;
 }
 
 }  // namespace tallytree

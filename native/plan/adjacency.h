@@ -7,6 +7,7 @@ namespace tallytree {
 
 class Adjacency {
   public:
+    Adjacency() = default;
     // Variables that a scope mentions together are connected.
     Adjacency(Index variables, std::span<const ScopeBlock> scopes);
 
@@ -31,8 +32,5 @@ class Adjacency {
     std::vector<Place> places_;
     std::vector<std::int32_t> lists_;
 };
-
-// Whether variables that a scope mentions together are connected without cycles.
-bool is_forest(Index variables, std::span<const ScopeBlock> scopes);
 
 }  // namespace tallytree

@@ -2,7 +2,7 @@
 
 namespace tallytree {
 
-std::vector<std::int32_t> depth_first(std::span<const OutlineStep> steps, std::vector<double> work) {
+std::vector<std::int32_t> depth_first(std::span<const OutlineStep> steps, std::span<double> work) {
     for (std::size_t t = 0; t < work.size(); t++)
         for (auto input : {steps[t].a, steps[t].b})
             if (input >= 0) work[t] += work[input];

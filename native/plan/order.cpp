@@ -5,6 +5,8 @@
 //   min-weight  smallest table over the variable and its neighbours
 //   min-tally   the same, and among equals the one with the fewest variables below it: tables with few tallies
 //               first, so that a chain is eaten from both ends
+// one that looks at statistics alone:
+//   min-open    those of one statistic after the other, so that few are open at a time (see open_order.h)
 // and two orders that sweep a frontier over the graph, so that few messages have to be joined:
 //   natural     as numbered          sweep    breadth first from a variable far out (Cuthill-McKee)
 #include "plan/order.h"
@@ -15,6 +17,7 @@
 
 #include "plan/elimination_queue.h"
 #include "plan/fill_counts.h"
+#include "plan/open_order.h"
 
 namespace tallytree {
 namespace {
@@ -182,18 +185,16 @@ std::vector<std::int32_t> sweep(const Adjacency &graph) {
 
 }  // namespace
 
-std::vector<std::int32_t> elimination_order(std::span<const std::int32_t> cardinalities,
-                                            std::span<const ScopeBlock> scopes, OrderMethod method, std::uint64_t seed,
+std::vector<std::int32_t> elimination_order(const PlanShape &shape, OrderMethod method, std::uint64_t seed,
                                             const Poll &poll) {
-    const auto count = static_cast<Index>(cardinalities.size());
     if (method == OrderMethod::Natural) {
-        std::vector<std::int32_t> order(count);
+        std::vector<std::int32_t> order(shape.cardinalities.size());
         std::iota(order.begin(), order.end(), 0);
         return order;
     }
-    Adjacency graph(count, scopes);
-    if (method == OrderMethod::Sweep) return sweep(graph);
-    return Greedy(cardinalities, std::move(graph), method, seed, poll).run();
+    if (method == OrderMethod::Sweep) return sweep(shape.graph());
+    if (method == OrderMethod::MinOpen) return min_open_order(shape);
+    return Greedy(shape.cardinalities, shape.graph(), method, seed, poll).run();
 }
 
 }  // namespace tallytree

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "plan/buckets.h"
 #include "plan/cost_model.h"
 #include "plan/waiting.h"
 
@@ -18,51 +17,80 @@ constexpr Index kTooManyVariables = 64;
 
 using Scope = std::vector<std::int32_t>;
 
+// The lists of outlines and of eliminations are kept, unless they are long.
+constexpr std::size_t kSpare = 2, kMany = 50'000;
+thread_local std::vector<Outline> spare_outlines;
+
+template <class T>
+void clear(Ragged<T> &rows) {
+    rows.begin.assign(1, 0);
+    rows.data.clear();
+}
+
+Outline spare_outline() {
+    if (spare_outlines.empty()) return {};
+    Outline spare = std::move(spare_outlines.back());
+    spare_outlines.pop_back();
+    return spare;
+}
+
 class Elimination {
   public:
-    Elimination(const PlanShape &shape, Purpose purpose)
-        : shape_(shape),
-          draft_(purpose == Purpose::Draft),
-          plain_(shape.caps.empty() || purpose == Purpose::Passes),
-          position_(shape.cardinalities.size()),
-          mark_(shape.cardinalities.size(), -1),
-          messages_(shape.order.size()),
-          costs_(shape.caps, shape.scales) {
-        for (std::size_t i = 0; i < shape.order.size(); i++) position_[shape.order[i]] = static_cast<std::int32_t>(i);
-    }
-
-    Outline run(Index expected_steps) {
-        if (!draft_) make_room(expected_steps);
-        score_buckets_ = Buckets(shape_.scores, position_, o_.constant_scores);
-        shift_buckets_ = Buckets(shape_.shifts, position_, o_.constant_shifts);
-        std::vector<std::int32_t> received;
-        for (std::size_t i = 0; i < shape_.order.size() && o_.feasible; i++) {
-            messages_.take(i, received);
-            eliminate(shape_.order[i], received);
+    Outline run(const PlanShape &shape, std::span<const std::int32_t> order, Purpose purpose, Index expected_steps) {
+        begin(shape, order, purpose, expected_steps);
+        for (std::size_t i = 0; i < order.size() && o_.feasible; i++) {
+            messages_.take(i, received_);
+            if (linked_) std::erase_if(received_, [&](auto t) { return called(t); });
+            eliminate(order[i], received_);
         }
         if (!o_.feasible) {
-            o_.cost = std::numeric_limits<double>::infinity();
+            o_.cost = o_.pass_operations = std::numeric_limits<double>::infinity();
             return std::move(o_);
         }
+        if (linked_) std::erase_if(roots_, [&](auto t) { return called(t); });
         if (roots_.empty()) roots_.push_back(unit(-1));
         join_all(roots_);
-        if (!draft_) o_.cells = costs_.cells(o_.states);
+        if (!draft_) costs_.cells(o_.states, o_.cells);
         return std::move(o_);
     }
 
   private:
-    // Each variable is eliminated, and of a tree half of them are leaves, each with a table to begin with and a join.
-    void make_room(Index expected_steps) {
-        const auto variables = static_cast<Index>(shape_.order.size());
-        const auto steps = static_cast<std::size_t>(expected_steps > 0 ? expected_steps : 2 * variables + 16);
+    void begin(const PlanShape &shape, std::span<const std::int32_t> order, Purpose purpose, Index expected_steps) {
+        const std::size_t variables = order.size();
+        // Each variable is eliminated, and of a tree half of them are leaves, each with a table to begin with and a
+        // join.
+        const auto steps = expected_steps > 0 ? static_cast<std::size_t>(expected_steps) : 2 * variables + 16;
+        shape_ = &shape;
+        draft_ = purpose == Purpose::Draft;
+        plain_ = shape.caps.empty() || purpose == Purpose::Passes;
+        linked_ = purpose == Purpose::Linked;
+        holder_.assign(linked_ ? shape.caps.size() : 0, -1);
+        called_.clear();
+        position_.resize(variables);
+        for (std::size_t i = 0; i < variables; i++) position_[order[i]] = static_cast<std::int32_t>(i);
+        mark_.assign(variables, -1);
+        stamp_ = 0;
+        untaken_scores_.begin(shape.scores);
+        untaken_shifts_.begin(shape.shifts);
+        messages_.begin(variables, draft_ ? 0 : steps);
+        costs_.begin(shape, draft_ ? 0 : steps);
+        roots_.clear();
+        o_ = purpose == Purpose::Outline ? spare_outline() : Outline();
+        if (!draft_) make_room(steps);
+    }
+
+    void make_room(std::size_t steps) {
         o_.steps.reserve(steps);
         o_.states.reserve(steps);
         for (auto *begin : {&o_.scopes.begin, &o_.score_refs.begin, &o_.shift_refs.begin}) begin->reserve(steps + 1);
+        o_.scopes.data.reserve(steps);
+        o_.score_refs.data.reserve(shape_->scores.count());
+        o_.shift_refs.data.reserve(shape_->shifts.count());
     }
 
     double count_states(std::span<const std::int32_t> scope) const {
         double n = 1;
-        for (auto v : scope) n *= shape_.cardinalities[v];
+        for (auto v : scope) n *= shape_->cardinalities[v];
         return n;
     }
     void check(std::span<const std::int32_t> scope, double states) {
@@ -85,7 +113,7 @@ class Elimination {
 
     std::int32_t unit(std::int32_t variable) {
         const std::span<const std::int32_t> scope(&variable, static_cast<std::size_t>(variable >= 0));
-        costs_.add_table({});
+        costs_.add_table({}, {});
         return push({.verb = Verb::Unit, .variable = variable}, scope, count_states(scope));
     }
 
@@ -109,6 +137,10 @@ class Elimination {
 
     // Tables on one scope, fewest tallies first, as in Huffman's code.
     std::int32_t join_small_first(const std::vector<std::int32_t> &group) {
+        const auto less = [&](std::int32_t a, std::int32_t b) {
+            return std::pair(costs_.tallies(a), a) < std::pair(costs_.tallies(b), b);
+        };
+        if (group.size() == 2) return less(group[1], group[0]) ? join(group[1], group[0]) : join(group[0], group[1]);
         heap_.clear();
         for (auto t : group) heap_.emplace_back(costs_.tallies(t), t);
         std::ranges::make_heap(heap_, std::greater<>());
@@ -163,19 +195,19 @@ class Elimination {
         o_.cost += costs_.join(a, b, states);
         o_.pass_operations += states;
         const std::int32_t inputs[] = {a, b};
-        costs_.add_table(inputs);
+        costs_.add_table(inputs, {});
         return push({.verb = Verb::Join, .a = a, .b = b}, scope, states);
     }
 
     void eliminate(std::int32_t variable, std::vector<std::int32_t> &messages) {
-        const Index bucket = position_[variable];
         o_.degree = std::max(o_.degree, static_cast<Index>(messages.size()) + 1);
         if (messages.empty()) messages.push_back(unit(variable));
+        untaken_scores_.take(variable, scores_);
+        untaken_shifts_.take(variable, shifts_);
+        if (linked_) call_in(messages);
         join_all(messages);
         if (!o_.feasible) return;
         const auto a = messages.front();
-        score_buckets_.left(bucket, scores_);
-        shift_buckets_.left(bucket, shifts_);
 
         scope_.clear();  // what factors bring in, then what is kept
         const auto in_a = ++stamp_;
@@ -188,8 +220,8 @@ class Elimination {
                         scope_.push_back(v);
                     }
         };
-        add_fresh(shape_.scores, scores_);
-        add_fresh(shape_.shifts, shifts_);
+        add_fresh(shape_->scores.blocks(), scores_);
+        add_fresh(shape_->shifts.blocks(), shifts_);
         const auto fresh = scope_.size();
         for (auto v : o_.scopes[a])
             if (v != variable) scope_.push_back(v);
@@ -200,10 +232,23 @@ class Elimination {
         push_eliminate(step);
     }
 
+    bool called(std::int32_t table) const { return static_cast<std::size_t>(table) < called_.size() && called_[table]; }
+
+    // The tables that count for what this step counts, wherever they wait.
+    void call_in(std::vector<std::int32_t> &messages) {
+        called_.resize(o_.states.size(), false);
+        for (auto ref : shifts_) {
+            const auto table = holder_[shape_->statistic_of[ref.block]];
+            if (table < 0 || std::ranges::find(messages, table) != messages.end()) continue;
+            messages.push_back(table);
+            called_[table] = true;
+        }
+    }
+
     // A step that brings in one variable takes a factor over it alone along: it is added to what the step has found,
     // so that the step's other factors need not be summed with it. Returns its place among them.
     std::int32_t take_along(std::int32_t fresh) {
-        const auto ref = score_buckets_.take_unary(position_[fresh]);
+        const auto ref = untaken_scores_.take_unary(fresh);
         if (!ref) return -1;
         scores_.push_back(*ref);
         return static_cast<std::int32_t>(scores_.size()) - 1;
@@ -215,11 +260,11 @@ class Elimination {
         if (kept.size() < 2) return;
         const auto active = ++stamp_;
         for (auto ref : scores_)
-            for (auto v : shape_.scores[ref.block].row(ref.row)) mark_[v] = active;
+            for (auto v : shape_->scores.blocks()[ref.block].row(ref.row)) mark_[v] = active;
         for (auto ref : shifts_)
-            for (auto v : shape_.shifts[ref.block].row(ref.row)) mark_[v] = active;
+            for (auto v : shape_->shifts.blocks()[ref.block].row(ref.row)) mark_[v] = active;
         double row = 1;  // states that are passive and last already
-        for (std::size_t i = kept.size(); i-- > 0 && mark_[kept[i]] != active;) row *= shape_.cardinalities[kept[i]];
+        for (std::size_t i = kept.size(); i-- > 0 && mark_[kept[i]] != active;) row *= shape_->cardinalities[kept[i]];
         if (row >= 32) return;
         std::stable_sort(kept.begin(), kept.end(), [&](auto u, auto v) {
             const bool au = mark_[u] == active, av = mark_[v] == active;
@@ -228,16 +273,18 @@ class Elimination {
     }
 
     void push_eliminate(const OutlineStep &step) {
-        const double states = count_states(scope_), all = states * shape_.cardinalities[step.variable];
+        const double states = count_states(scope_), all = states * shape_->cardinalities[step.variable];
         if (static_cast<Index>(scope_.size()) >= kTooManyVariables || all > kTooManyStates) o_.feasible = false;
         o_.width = std::max(o_.width, static_cast<Index>(scope_.size()));
         if (!o_.feasible) return;
         o_.cost += costs_.eliminate(step.a, all, states);
         o_.pass_operations += all;
         const std::int32_t inputs[] = {step.a};
-        costs_.add_table(inputs);
-        for (auto ref : shifts_) costs_.add_scope(shape_.statistic_of[ref.block]);
-        hand_on(push(step, scope_, states, scores_, shifts_));
+        costs_.add_table(inputs, shifts_);
+        const auto table = push(step, scope_, states, scores_, shifts_);
+        for (std::size_t k = 0; k < holder_.size(); k++)
+            if (costs_.counts_for(table, static_cast<Index>(k))) holder_[k] = table;
+        hand_on(table);
     }
 
     // A message waits for the first of its variables to go.
@@ -248,15 +295,17 @@ class Elimination {
         messages_.hand(table, next);
     }
 
-    const PlanShape &shape_;
-    bool draft_, plain_;
+    const PlanShape *shape_ = nullptr;
+    bool draft_ = false, plain_ = false, linked_ = false;
     Outline o_;
     std::vector<std::int32_t> position_;
     std::vector<std::int32_t> mark_;
     std::int32_t stamp_ = 0;
-    Buckets score_buckets_, shift_buckets_;
+    Untaken untaken_scores_, untaken_shifts_;
     Waiting messages_;
-    std::vector<std::int32_t> roots_;
+    std::vector<std::int32_t> received_, roots_;
+    std::vector<std::int32_t> holder_;  // by statistic: the table that counts for it, of a linked program
+    std::vector<bool> called_;          // by table: joined before any of its variables goes
     CostModel costs_;
     // Of the step at hand.
     Scope scope_;
@@ -266,8 +315,28 @@ class Elimination {
 
 }  // namespace
 
-Outline outline_of(const PlanShape &shape, Purpose purpose, Index expected_steps) {
-    return Elimination(shape, purpose).run(expected_steps);
+void recycle(Outline &&outline) {
+    if (spare_outlines.size() == kSpare) return;
+    Outline &spare = spare_outlines.emplace_back();
+    spare.steps = std::move(outline.steps);
+    spare.states = std::move(outline.states);
+    spare.cells = std::move(outline.cells);
+    spare.scopes = std::move(outline.scopes);
+    spare.score_refs = std::move(outline.score_refs);
+    spare.shift_refs = std::move(outline.shift_refs);
+    spare.steps.clear();
+    spare.states.clear();
+    clear(spare.scopes);
+    clear(spare.score_refs);
+    clear(spare.shift_refs);
+}
+
+Outline outline_of(const PlanShape &shape, std::span<const std::int32_t> order, Purpose purpose, Index expected_steps) {
+    thread_local std::unique_ptr<Elimination> kept;  // its lists, for the next one
+    if (!kept) kept = std::make_unique<Elimination>();
+    Outline found = kept->run(shape, order, purpose, expected_steps);
+    if (order.size() > kMany) kept.reset();
+    return found;
 }
 
 }  // namespace tallytree

@@ -1,18 +1,9 @@
 // What the steps of a program do, before they are laid out.
 #pragma once
 
-#include "plan/skeleton.h"
+#include "plan/plan_shape.h"
 
 namespace tallytree {
-
-// The scopes of a problem and the order in which its variables go; see `build_skeleton`.
-struct PlanShape {
-    std::span<const std::int32_t> cardinalities;
-    std::span<const ScopeBlock> scores, shifts;
-    std::span<const std::int32_t> statistic_of;
-    std::span<const Index> caps, scales;
-    std::span<const std::int32_t> order;
-};
 
 struct OutlineStep {
     Verb verb;
@@ -26,13 +17,16 @@ struct Outline {
     Ragged<std::int32_t> scopes;
     std::vector<double> states, cells;  // cells: by the cost model
     Ragged<FactorRef> score_refs, shift_refs;
-    std::vector<FactorRef> constant_scores, constant_shifts;
     Index width = 0, degree = 0;
     double cost = 0, pass_operations = 0;
     bool feasible = true;
+    std::shared_ptr<const PlanShape> shape;  // of an outline that is kept
 };
 
+// Keeps the lists of an outline for the next ones of this thread: those in new memory take longer to write.
+void recycle(Outline &&outline);
+
 // There is room for `expected_steps`, so that long lists need not be copied while they grow.
-Outline outline_of(const PlanShape &shape, Purpose purpose, Index expected_steps);
+Outline outline_of(const PlanShape &shape, std::span<const std::int32_t> order, Purpose purpose, Index expected_steps);
 
 }  // namespace tallytree

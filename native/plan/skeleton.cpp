@@ -10,26 +10,17 @@ namespace {
 
 using Variables = std::span<const std::int32_t>;
 
-template <class T>
-Ragged<T> permuted(Ragged<T> rows, std::span<const std::int32_t> order, bool same) {
-    if (same) return rows;
-    Ragged<T> result;
-    result.data.reserve(rows.data.size());
-    result.begin.reserve(rows.begin.size());
-    for (auto t : order) result.push_row(rows[t]);
-    return result;
-}
-
 class Builder {
   public:
     Builder(Skeleton &skeleton, Outline &outline)
         : s_(skeleton), o_(outline), mark_(skeleton.cardinalities.size(), -1) {}
 
     void run() {
-        const auto order = depth_first(o_.steps, std::move(o_.cells));
+        const auto order = depth_first(o_.steps, o_.cells);
         std::vector<std::int32_t> number(order.size());
         for (std::size_t i = 0; i < order.size(); i++) number[order[i]] = static_cast<std::int32_t>(i);
-        make_room();
+        const bool taken = !o_.shape && std::is_sorted(order.begin(), order.end());  // the lists are as they will be
+        make_room(taken);
         for (std::size_t i = 0; i < order.size(); i++) {
             Step step = laid_out(order[i]);
             for (auto *input : {&step.a, &step.b})
@@ -39,23 +30,43 @@ class Builder {
                 }
             s_.steps.push_back(step);
             s_.kept.close_row();
+            if (!taken) copy(order[i]);
         }
-        const bool same = std::is_sorted(order.begin(), order.end());
-        o_.steps = {};
-        for (std::size_t i = 0; i < order.size() && !same; i++) s_.states.push_back(o_.states[order[i]]);
-        if (same) s_.states = std::move(o_.states);
-        s_.scopes = permuted(std::move(o_.scopes), order, same);
-        s_.score_refs = permuted(std::move(o_.score_refs), order, same);
-        s_.shift_refs = permuted(std::move(o_.shift_refs), order, same);
+        if (taken) take_lists();
     }
 
   private:
-    void make_room() {
-        s_.consumer.assign(o_.steps.size(), -1);
-        s_.steps.reserve(o_.steps.size());
-        s_.kept.begin.reserve(o_.steps.size() + 1);
-        s_.score_loops.begin.reserve(o_.score_refs.data.size() + 1);
-        s_.shift_loops.begin.reserve(o_.shift_refs.data.size() + 1);
+    void make_room(bool taken) {
+        const std::size_t steps = o_.steps.size(), scores = o_.score_refs.data.size(),
+                          shifts = o_.shift_refs.data.size(), scoped = o_.scopes.data.size();
+        s_.consumer.assign(steps, -1);
+        s_.steps.reserve(steps);
+        s_.kept.begin.reserve(steps + 1);
+        make_room(s_.score_loops, scores, 2 * scores);
+        make_room(s_.shift_loops, shifts, shifts);
+        if (taken) return;
+        s_.states.reserve(steps);
+        make_room(s_.scopes, steps, scoped);
+        make_room(s_.score_refs, steps, scores);
+        make_room(s_.shift_refs, steps, shifts);
+    }
+    template <class T>
+    static void make_room(Ragged<T> &rows, std::size_t count, std::size_t entries) {
+        rows.begin.reserve(count + 1);
+        rows.data.reserve(entries);
+    }
+
+    void copy(std::int32_t t) {
+        s_.states.push_back(o_.states[t]);
+        s_.scopes.push_row(o_.scopes[t]);
+        s_.score_refs.push_row(o_.score_refs[t]);
+        s_.shift_refs.push_row(o_.shift_refs[t]);
+    }
+    void take_lists() {
+        s_.states = std::move(o_.states);
+        s_.scopes = std::move(o_.scopes);
+        s_.score_refs = std::move(o_.score_refs);
+        s_.shift_refs = std::move(o_.shift_refs);
     }
 
     // Its inputs are those of the outline; its loops over what is kept are appended.
@@ -137,66 +148,68 @@ class Builder {
 };
 
 // What a draft has, too.
-Skeleton drafted(const PlanShape &shape, Outline &outline) {
+Skeleton drafted(const PlanShape &shape, std::vector<std::int32_t> order, const Outline &outline) {
     Skeleton s;
-    s.cardinalities.assign(shape.cardinalities.begin(), shape.cardinalities.end());
-    s.order.assign(shape.order.begin(), shape.order.end());
-    s.caps.assign(shape.caps.begin(), shape.caps.end());
-    s.statistics = static_cast<Index>(shape.caps.size());
-    s.constant_scores = std::move(outline.constant_scores);
-    s.constant_shifts = std::move(outline.constant_shifts);
+    s.cardinalities = shape.cardinalities;
+    s.order = std::move(order);
+    s.caps = shape.caps;
+    s.statistics = std::ssize(shape.caps);
+    s.constant_scores = shape.scores.constants();
+    s.constant_shifts = shape.shifts.constants();
     s.width = outline.width;
     s.degree = outline.degree;
     s.cost = outline.cost;
     s.pass_operations = outline.pass_operations;
     s.feasible = outline.feasible;
-    s.step_count = s.feasible ? static_cast<Index>(outline.states.size()) : 0;
+    s.step_count = s.feasible ? std::ssize(outline.states) : 0;
     return s;
+}
+
+void add_scopes(Skeleton &s, const PlanShape &shape) {
+    s.score_scopes = OwnedScopes(shape.score_scopes);
+    s.shift_scopes = OwnedScopes(shape.shift_scopes);
+    s.statistic_of = shape.statistic_of;
 }
 
 // Whether it is a chain as it stands, of which single variables are counted.
 bool is_plain_chain(const PlanShape &shape) {
-    const auto variables = static_cast<Index>(shape.cardinalities.size());
+    const auto variables = std::ssize(shape.cardinalities);
+    const auto scores = shape.scores.blocks();
     const auto single = [&](const ScopeBlock &block) { return is_chain_block(block, variables, 1); };
-    return shape.scores.size() == 2 && single(shape.scores[0]) && is_chain_block(shape.scores[1], variables, 2) &&
-           std::ranges::all_of(shape.shifts, single);
+    return scores.size() == 2 && single(scores[0]) && is_chain_block(scores[1], variables, 2) &&
+           std::ranges::all_of(shape.shifts.blocks(), single);
 }
 
 }  // namespace
 
-Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
-                        std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
+Skeleton build_skeleton(const std::shared_ptr<const PlanShape> &shape, std::span<const std::int32_t> order,
                         Purpose purpose, Index expected_steps) {
-    const PlanShape shape{cardinalities, scores, shifts, statistic_of, caps, scales, order};
-    Outline outline = outline_of(shape, purpose, expected_steps);
-    Skeleton s = drafted(shape, outline);
-    const bool draft = purpose == Purpose::Draft;
-    if (draft && !is_plain_chain(shape)) return s;
-    s.score_scopes = OwnedScopes(scores);
-    s.shift_scopes = OwnedScopes(shifts);
-    s.statistic_of.assign(statistic_of.begin(), statistic_of.end());
-    if (draft) s.bytes = bytes_of(s);  // a search by bounds needs no more of a chain than its scopes
-    if (draft || !s.feasible) return s;
+    Outline outline = outline_of(*shape, order, purpose, expected_steps);
+    Skeleton s = drafted(*shape, {order.begin(), order.end()}, outline);
     if (purpose == Purpose::Outline) {
-        s.outline = std::make_shared<Outline>(std::move(outline));
+        const std::shared_ptr<Outline> kept(new Outline(std::move(outline)), [](Outline *dropped) {
+            recycle(std::move(*dropped));
+            delete dropped;
+        });
+        kept->shape = shape;
+        if (s.feasible) s.outline = kept;
         return s;
     }
-    Builder(s, outline).run();
-    s.bytes = bytes_of(s);
+    const bool draft = purpose == Purpose::Draft;
+    if (draft && !is_plain_chain(*shape)) return s;
+    add_scopes(s, *shape);
+    if (draft || s.feasible) {
+        if (!draft) Builder(s, outline).run();
+        s.bytes = bytes_of(s);  // a search by bounds needs no more of a chain than its scopes
+    }
     return s;
 }
 
-Skeleton lay_out(const Skeleton &draft) {
-    Outline outline = *draft.outline;
-    const PlanShape shape{draft.cardinalities, {}, {}, {}, draft.caps, {}, draft.order};
-    Skeleton s = drafted(shape, outline);
-    s.constant_scores = draft.constant_scores;
-    s.constant_shifts = draft.constant_shifts;
-    s.score_scopes = OwnedScopes(draft.score_scopes.blocks);
-    s.shift_scopes = OwnedScopes(draft.shift_scopes.blocks);
-    s.statistic_of = draft.statistic_of;
-    Builder(s, outline).run();
+Skeleton lay_out(Skeleton &draft) {
+    const auto outline = std::move(draft.outline);
+    Skeleton s = drafted(*outline->shape, draft.order, *outline);
+    add_scopes(s, *outline->shape);
+    Builder(s, *outline).run();
     s.bytes = bytes_of(s);
     return s;
 }

@@ -41,6 +41,7 @@ struct OwnedScopes {
         for (std::size_t i = 0; i < source.size(); i++)
             blocks.push_back({storage[i].data(), source[i].count, source[i].arity});
     }
+    OwnedScopes(const OwnedScopes &other) : OwnedScopes(std::span(other.blocks)) {}
     OwnedScopes(OwnedScopes &&) = default;
     OwnedScopes &operator=(OwnedScopes &&) = default;
 };
@@ -68,8 +69,10 @@ struct Step {
 
 // What a program is for: tables with tallies; plain passes, whose tables are laid out so that steps run along rows of
 // states; or nothing but its cost, so that it has no steps: several orders have drafts, and one of them is kept. That
-// of a small model keeps its outline, so that it can be laid out for tables.
-enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2, Outline = 3 };
+// of a small model keeps its outline, so that it can be laid out for tables. Linked tables are those with tallies,
+// where no two of them count for one statistic: they are joined before the step that adds to it, even if they share no
+// variable, so that a statistic is complete when the last of its variables goes.
+enum class Purpose : int { Tables = 0, Passes = 1, Draft = 2, Outline = 3, Linked = 4 };
 
 struct ChartShape;
 struct Outline;
@@ -102,7 +105,7 @@ struct Skeleton {
     Index step_count = 0;        // a draft has this many, and none of them
 
     std::shared_ptr<const ChartShape> chart;  // what a chart has besides
-    std::shared_ptr<const Outline> outline;   // of a draft
+    std::shared_ptr<Outline> outline;         // of a draft
 };
 
 Index bytes_of(const Skeleton &skeleton);
@@ -111,14 +114,13 @@ Index bytes_of(const Skeleton &skeleton);
 // variables, and their places in a layout; and of other steps, where it is known how many there are.
 double least_plan_bytes(Index variables, Index factors, Index others);
 
-// `scales[k]` is about how far one scope of statistic k moves its tally. `statistic_of[i]` says which statistic block i
-// of `shifts` belongs to. There is room for `expected_steps`; a program may have more.
-Skeleton build_skeleton(std::span<const std::int32_t> cardinalities, std::span<const ScopeBlock> scores,
-                        std::span<const ScopeBlock> shifts, std::span<const std::int32_t> statistic_of,
-                        std::span<const Index> caps, std::span<const Index> scales, std::span<const std::int32_t> order,
+struct PlanShape;
+
+// A program for an order in which variables go. There is room for `expected_steps`; a program may have more.
+Skeleton build_skeleton(const std::shared_ptr<const PlanShape> &shape, std::span<const std::int32_t> order,
                         Purpose purpose = Purpose::Tables, Index expected_steps = 0);
 
-// The program for tables that a draft with an outline is of.
-Skeleton lay_out(const Skeleton &draft);
+// The program for tables that a draft with an outline is of. It takes the outline.
+Skeleton lay_out(Skeleton &draft);
 
 }  // namespace tallytree

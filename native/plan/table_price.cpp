@@ -15,9 +15,9 @@ namespace {
 constexpr double kStep = 50, kScore = 1.2;                              // a step, and an entry of its local scores
 constexpr double kCall = 18, kTerm = 1.5, kVector = 0.3, kBlock = 1.2;  // of eliminations; a block that is written
 constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;   // of joins
-// For each block beyond those that stay in the cache; the same where tables are rolled, and where they are larger than
-// that even so.
-constexpr double kFresh = 6, kCached = 1 << 17, kRolledNear = 1, kRolledFar = 4, kNear = 1 << 19;
+// For each block beyond those that stay in the cache; beyond the memory that is kept from one run to the next; and
+// where tables are rolled, but larger than the cache even so.
+constexpr double kFar = 3, kCached = 1 << 17, kFresh = 7, kKept = 1 << 20, kRolledFar = 3, kNear = 1 << 19;
 constexpr double kCell = 0.25, kCellShort = 1.2, kFewStates = 8;   // an operation of tables of cells, along states
 constexpr double kLaidStep = 100, kLaidPair = 22, kLaidShift = 8;  // of a layout,
 constexpr double kLaidCell = 15;                                   // and a pair of cells
@@ -34,11 +34,68 @@ double vectors(double length) { return std::ceil(length / kLanes); }
 
 // Whether tables are rolled (plan/rolling.h): that takes rows much longer than what a segment adds to a tally, and so
 // many tables that those of a segment, and one of each, take an eighth of them; they are not all of one size.
+double segments_of(double steps) { return std::exp2(std::round(std::log2(std::sqrt(steps)))); }
+
 bool rolled(Index statistics, double steps, double states, double cells) {
     constexpr double kLeast = 2e6, kLong = 3.5, kTimes = 8, kUneven = 1.1;
-    const double segments = std::exp2(std::round(std::log2(std::sqrt(steps))));
+    const double segments = segments_of(steps);
     return statistics == 1 && steps >= kTimes * kUneven * (steps / segments + segments) && cells >= kLeast &&
            cells >= kLong * std::sqrt(steps) * states;
+}
+
+// Local tables with more entries are not looked at: those of an order that is too wide may have thousands of millions.
+constexpr Index kManyEntries = 1 << 16;
+
+// What a step adds to the tally: for each statistic, for each entry of its local table.
+void add_up(const Skeleton &skeleton, const LayoutRequest &request, Index t, std::vector<double> &sums) {
+    const Index size = skeleton.steps[t].shift_size;
+    sums.assign(size * std::ssize(request.caps), 0);
+    each_counted(skeleton, request.shifts, t, [&](Index p, auto each) {
+        each([&](Index x, std::int64_t count) { sums[p * size + x] += static_cast<double>(count); });
+    });
+}
+
+struct Ends {
+    double low = kLarge, high = kSmall;
+    void meet(double x) {
+        low = std::min(low, x);
+        high = std::max(high, x);
+    }
+};
+
+// The part of the pairs between the least and the largest tallies of two statistics that may occur: their sum and their
+// difference have ends, too. Two states of a variable are never counted both, for example. From some of the steps.
+double part_of_pairs(const Skeleton &skeleton, const LayoutRequest &request) {
+    constexpr Index kSome = 64, kPlaces = 32;
+    const Index steps = std::ssize(skeleton.steps), every = std::max<Index>(steps / kSome, 1);
+    std::array<Ends, 4> all;  // of both, the sum and the difference
+    all.fill({0, 0});
+    std::vector<double> sums;
+    for (Index t = 0; t < steps; t++) {
+        const Index size = skeleton.steps[t].shift_size;
+        if (t % every != 0 || skeleton.shift_refs[t].empty() || size > kManyEntries) continue;
+        add_up(skeleton, request, t, sums);
+        std::array<Ends, 4> here;
+        for (Index x = 0; x < size; x++) {
+            const double a = sums[x], b = sums[size + x];
+            const std::array<double, 4> both{a, b, a + b, a - b};
+            for (std::size_t i = 0; i < both.size(); i++) here[i].meet(both[i]);
+        }
+        for (std::size_t i = 0; i < all.size(); i++) {
+            all[i].low += here[i].low;
+            all[i].high += here[i].high;
+        }
+    }
+    const auto &[a, b, sum, difference] = all;
+    if (!(a.high > a.low) || !(b.high > b.low)) return 1;
+    double part = 0;
+    for (Index i = 0; i < kPlaces; i++) {
+        const double x = a.low + (a.high - a.low) * (static_cast<double>(i) + 0.5) / kPlaces;
+        const double low = std::max({b.low, sum.low - x, x - difference.high});
+        const double high = std::min({b.high, sum.high - x, x - difference.low});
+        part += std::max(high - low, 0.0) / (b.high - b.low) / kPlaces;
+    }
+    return part;
 }
 
 // How many of the statistics are independent: of two states, for example, all but a constant of the one count is the
@@ -50,10 +107,11 @@ class Independent {
         for (Index t = 0; t < std::ssize(skeleton.steps) && std::ssize(basis_) < count_; t++) {
             const Index size = skeleton.steps[t].shift_size;
             if (skeleton.shift_refs[t].empty()) continue;
-            sums.assign(size * count_, 0);
-            each_counted(skeleton, request.shifts, t, [&](Index p, auto each) {
-                each([&](Index x, std::int64_t count) { sums[p * size + x] += static_cast<double>(count); });
-            });
+            if (size > kManyEntries) {
+                skipped_ = true;
+                continue;
+            }
+            add_up(skeleton, request, t, sums);
             for (Index x = 1; x < size && std::ssize(basis_) < count_; x++) {
                 for (Index p = 0; p < count_; p++) change[p] = sums[p * size + x] - sums[p * size];
                 add(change);
@@ -61,7 +119,7 @@ class Independent {
         }
     }
 
-    Index number() const { return std::max<Index>(std::ssize(basis_), std::min<Index>(count_, 1)); }
+    Index number() const { return skipped_ ? count_ : std::max<Index>(std::ssize(basis_), std::min<Index>(count_, 1)); }
 
   private:
     // What is left of a change of the tally without the parts that are known.
@@ -77,6 +135,7 @@ class Independent {
     }
 
     Index count_;
+    bool skipped_ = false;  // whether there are steps that were not looked at
     std::vector<std::vector<double>> basis_;
 };
 
@@ -90,13 +149,14 @@ struct Extent {
 class Extents {
   public:
     // `limits`: caps and a window, or null.
-    Extents(const Skeleton &skeleton, const StepRanges &added, const LayoutRequest *limits)
+    Extents(const Skeleton &skeleton, StepRanges added, const LayoutRequest *limits)
         : skeleton_(skeleton),
           limits_(limits),
           count_(skeleton.statistics),
           independent_(added.independent),
-          low_(added.low),
-          high_(added.high),
+          pairs_(added.pairs),
+          low_(std::move(added.low)),
+          high_(std::move(added.high)),
           tables_(skeleton.steps.size()) {
         const auto size = static_cast<Index>(skeleton.steps.size());
         for (Index t = 0; t < size; t++) add_inputs(t);
@@ -153,14 +213,16 @@ class Extents {
         }
         const auto many = std::min<std::size_t>(independent_, kRows.size() - 1);
         table.rows = std::max(kRows[many] * table.box / table.length, 1.0);
-        const double cut = many > 1 && limits_ && !limits_->window.open ? kWindowed : 1;
-        table.length = std::max(cut * kAlong[many] * table.length, 1.0);
+        const bool windowed = limits_ && !limits_->window.open;
+        const double along = many == 2 && !windowed ? pairs_ : kAlong[many];
+        table.length = std::max((many > 1 && windowed ? kWindowed : 1) * along * table.length, 1.0);
         if (cells()) table.rows *= std::exchange(table.length, 1.0);
     }
 
     const Skeleton &skeleton_;
     const LayoutRequest *limits_;
     const Index count_, independent_;
+    const double pairs_;
     std::vector<Index> low_, high_;
     std::vector<Extent> tables_;
     std::vector<double> widths_;
@@ -170,8 +232,10 @@ class Extents {
 // The steps of a program, added up.
 class Pricing {
   public:
-    Pricing(const Skeleton &skeleton, const StepRanges &ranges, const LayoutRequest *limits)
-        : skeleton_(skeleton), extents_(skeleton, ranges, limits) {
+    Pricing(const Skeleton &skeleton, StepRanges ranges, const LayoutRequest *limits)
+        : skeleton_(skeleton),
+          extents_(skeleton, std::move(ranges), limits),
+          cone_(static_cast<double>(skeleton.steps.size()) / segments_of(static_cast<double>(skeleton.steps.size()))) {
         for (Index t = 0; t < std::ssize(skeleton.steps); t++) {
             const Verb verb = skeleton.steps[t].verb;
             const double pairs = verb == Verb::Join ? join(t) : verb == Verb::Eliminate ? eliminate(t) : 1;
@@ -189,8 +253,10 @@ class Pricing {
     TablePrice found() {
         const auto steps = static_cast<double>(skeleton_.steps.size());
         const bool rolls = rolled(skeleton_.statistics, steps, states_, cells_);
-        const double fresh = !rolls ? kFresh : 2 * blocks_ / std::sqrt(steps) > kNear ? kRolledFar : kRolledNear;
+        const bool near = rolls && 2 * blocks_ / std::sqrt(steps) <= kNear;
+        const double fresh = near ? 0 : rolls ? kRolledFar : blocks_ > kKept ? kFresh : kFar;
         price_.work += kStep * steps + kBlock * blocks_ + fresh * std::max(blocks_ - kCached, 0.0);
+        if (rolls) price_.work += again_;
         return price_;
     }
 
@@ -228,14 +294,20 @@ class Pricing {
         } else {
             const double calls = kept * (step.shift_has_fresh ? fresh : 1), along = step.shift_has_fresh ? 1 : fresh;
             const double terms = calls * gone * rows;
-            price_.work += kCall * calls * out.rows + (kTerm + kVector * along * vectors(out.length)) * terms;
+            const auto taking = [&](double length) {
+                return kCall * calls * out.rows + (kTerm + kVector * along * vectors(length)) * terms;
+            };
+            price_.work += taking(out.length);
+            again_ += kStep + taking(std::min(out.length, cone_));
         }
         return rows * out.ways;
     }
 
     const Skeleton &skeleton_;
     const Extents extents_;
+    const double cone_;  // the tallies of a table that a labelling needs where tables are rolled (plan/needed.h)
     TablePrice price_;
+    double again_ = 0;  // the work of computing these again
     double cells_ = 0, states_ = 0, blocks_ = 0;
 };
 
@@ -246,6 +318,7 @@ TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &reques
     const auto count = std::ssize(request.caps);
     StepRanges added;
     added.independent = Independent(skeleton, request).number();
+    if (added.independent == 2 && count == 2 && request.window.open) added.pairs = part_of_pairs(skeleton, request);
     added.low.assign(skeleton.steps.size() * count, 0);
     added.high = added.low;
     for (Index t = 0; t < std::ssize(skeleton.steps); t++)
@@ -260,7 +333,7 @@ TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &reques
     for (const auto ref : skeleton.constant_shifts)
         for (auto *ends : {&limits.window.low, &limits.window.high})
             (*ends)[skeleton.statistic_of[ref.block]] -= ranges.low(ref.block, ref.row);
-    return Pricing(skeleton, added, &limits).found();
+    return Pricing(skeleton, std::move(added), &limits).found();
 }
 
 TablePrice price_of_tables(const Skeleton &skeleton, const StepRanges &ranges) {

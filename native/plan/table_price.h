@@ -5,9 +5,9 @@
 
 namespace tallytree {
 
-// The fraction of what a table takes at least, which a search may take before the table is computed. Searches take up
-// to 1.8 times what is counted, so that the sum is nearly always below 1.5 times the table.
-constexpr double kSearchShare = 0.33;
+// The fraction of what a table takes, which a search may take before the table is computed. Both are counted, and up to
+// a quarter off, so that the sum is below 1.5 times the table.
+constexpr double kSearchShare = 0.38;
 
 struct TablePrice {
     double operations = 0;  // add-max operations, as if every tally between the least and the largest occurred
@@ -20,6 +20,7 @@ struct TablePrice {
 struct StepRanges {
     std::vector<Index> low, high;  // [step][statistic]
     Index independent = 0;
+    double pairs = 0.75;  // of two statistics: the part of the pairs between these ends that occurs
 };
 
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request);

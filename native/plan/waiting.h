@@ -7,7 +7,13 @@ namespace tallytree {
 
 class Waiting {
   public:
-    explicit Waiting(std::size_t positions = 0) : first_(positions, -1), last_(positions, -1) {}
+    // `tables`: about how many there will be.
+    void begin(std::size_t positions, std::size_t tables) {
+        first_.assign(positions, -1);
+        last_.assign(positions, -1);
+        next_.clear();
+        next_.reserve(tables);
+    }
 
     void hand(std::int32_t table, std::int32_t position) {
         if (static_cast<std::size_t>(table) >= next_.size()) next_.resize(static_cast<std::size_t>(table) + 1, -1);

@@ -37,6 +37,7 @@ class Purpose(enum.IntEnum):
     PASSES = ...
     DRAFT = ...
     OUTLINE = ...
+    LINKED = ...
 
 class OrderMethod(enum.IntEnum):
     MIN_FILL = 0
@@ -45,6 +46,7 @@ class OrderMethod(enum.IntEnum):
     NATURAL = 3
     SWEEP = 4
     MIN_TALLY = 5
+    MIN_OPEN = 6
 
 class Verb(enum.IntEnum):
     UNIT = 0
@@ -59,7 +61,7 @@ class DerivationStep(enum.IntEnum):
     UNARY = 1
     SPLIT = 2
 
-class Skeleton:
+class Shape:
     def __init__(
         self,
         cardinalities: NDArray[np.int32],
@@ -68,10 +70,17 @@ class Skeleton:
         statistic_of: NDArray[np.int32],
         caps: NDArray[np.int64],
         scales: NDArray[np.int64],
-        order: NDArray[np.int32],
-        purpose: Purpose = ...,
-        expected_steps: int = 0,
     ) -> None: ...
+    def order(self, method: OrderMethod, seed: int = 0) -> NDArray[np.int32]: ...
+    def program(
+        self, order: NDArray[np.int32], purpose: Purpose = ..., expected_steps: int = 0
+    ) -> Skeleton: ...
+    @property
+    def is_forest(self) -> bool: ...
+    @property
+    def parts(self) -> int: ...
+
+class Skeleton:
     def laid_out(self) -> Skeleton: ...
     @property
     def steps(self) -> NDArray[np.int32]: ...
@@ -510,10 +519,6 @@ def least_tallies(
     mode: TallyMode,
 ) -> NDArray[np.float64]: ...
 def give_memory_back() -> None: ...
-def elimination_order(
-    cardinalities: NDArray[np.int32], scopes: Sequence[NDArray[np.int32]], method: OrderMethod, seed: int = 0
-) -> NDArray[np.int32]: ...
-def is_forest(variables: int, scopes: Sequence[NDArray[np.int32]]) -> bool: ...
 def evaluate(
     cardinalities: NDArray[np.int32],
     score_scopes: Sequence[NDArray[np.int32]],

@@ -304,8 +304,8 @@ def plan(
         :func:`profile`.
     **options
         ``order`` is an elimination order, a clique tree, or the name of a heuristic: ``min-fill``,
-        ``min-degree``, ``min-weight``, ``natural``, ``sweep`` or ``min-tally``. By default several are tried
-        and the cheapest is kept.
+        ``min-degree``, ``min-weight``, ``natural``, ``sweep``, ``min-tally`` or ``min-open``. By default
+        several are tried and the cheapest is kept.
 
         ``memory_limit`` is in bytes; by default half of the memory of the machine (or of its control group).
 

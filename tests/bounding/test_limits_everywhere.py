@@ -5,6 +5,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.io import ProblemFile
+from tallytree.running.bounds import ModelSearcher, Search, Wanted
 
 
 def chain(length, seed=0, states=3):
@@ -90,7 +91,35 @@ def test_tables_of_counts_that_depend_on_each_other_are_small():
     star = tt.Model.tree([-1] + [0] * 400, rng.normal(size=(401, 2)), rng.normal(size=(2, 2)))
     zeros, ones = (tt.count(star, state=state) for state in (0, 1))
     even = tt.count(star, state=1, variables=range(0, 401, 2), name="even")
+    odd = tt.count(star, state=1, variables=range(1, 401, 2), name="odd")
     price = {len(some): tt.plan(star, some).search.table_work for some in ([ones], [zeros, ones])}
-    independent = tt.plan(star, [ones, even]).search.table_work
+    independent = tt.plan(star, [even, odd]).search.table_work
     assert price[1] < price[2] < independent / 5
     assert independent > 10 * price[1]
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("limit", [4e5, 8e5, 1.6e6, 3.2e6])
+def test_work_is_counted_before_it_is_done(limit):
+    """A join may have most of the pairs of a band: it is not begun if they are too many."""
+    rng = np.random.default_rng(0)
+    parents = [-1, *(int(rng.integers(0, v)) for v in range(1, 400))]
+    tree = tt.Model.tree(parents, rng.normal(size=(400, 3)), 10 * np.eye(3))
+    counts = [tt.count(tree, state=state, name=f"s{state}").on(tree) for state in (0, 1)]
+    found = ModelSearcher(tree, counts)(Search(Wanted([133, 133], [133, 133]), most_work=limit))
+    assert found.ended and not found.finished
+    assert found.work <= limit
+
+
+def test_scans_of_losses_end_with_the_work():
+    """Each bound on a table of losses looks at all of its tallies."""
+    rng = np.random.default_rng(0)
+    parents = [-1, *(int(rng.integers(0, v)) for v in range(1, 190))]
+    tree = tt.Model.tree(parents, rng.normal(size=(190, 3)), rng.normal(size=(3, 3)))
+    counts = [tt.count(tree, state=state, name=f"s{state}").on(tree) for state in (0, 1)]
+    losses = rng.random(191 * 191)
+    wanted = Wanted([0, 0], [190, 190], "slack", 1000.0, losses=losses)
+    limit = 2e6
+    found = ModelSearcher(tree, counts)(Search(wanted, most_work=limit))
+    assert found.ended
+    assert found.work <= limit + 2 * 10 * losses.size  # the scan that is under way, and one more

@@ -51,6 +51,25 @@ def assert_same_labelling(full, found):
     np.testing.assert_array_equal(full.assignment, found.assignment)
 
 
+@pytest.mark.parametrize("strategy", ["auto", "full", "bounds"])
+def test_constraints_that_compare_numbers_only(strategy):
+    """Their terms cancel: nothing is counted, and all labellings are allowed, or none."""
+    models = chains(np.random.default_rng(1), "normal", 3, 5, 3)
+    for statistics, always, never in (
+        ([], ONES - ONES == 0, ONES - ONES >= 1),
+        ([ONES], "1 >= 0", "0 >= 1"),
+        ([ONES], "ones - ones == 0", "ones - ones >= 1"),
+    ):
+        for one, found in zip(
+            models, ask(models, strategy, statistics=statistics, where=always), strict=True
+        ):
+            assert_same_labelling(tt.solve(one, statistics), found)
+        for one, found in zip(models, ask(models, strategy, statistics=statistics, where=never), strict=True):
+            with pytest.raises(tt.InfeasibleError) as error:
+                tt.solve(one, statistics, where=never)
+            assert isinstance(found, tt.InfeasibleError) and str(found) == str(error.value)
+
+
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, KINDS, st.sampled_from(sorted(SHAPES)), st.data())
 def test_values_are_those_of_all_labellings(seed, kind, shape, data):
@@ -108,8 +127,8 @@ def test_auto_gives_the_labelling_of_the_full_table(seed, kind, where, threads):
 @pytest.mark.parametrize("where", WHERES, ids=str)
 def test_auto_searches_sentences_and_trees(where):
     rng = np.random.default_rng(5)
-    models = [tt.Model.chain(rng.normal(size=(60, 20)), rng.normal(size=(20, 20))) for _ in range(6)]
-    models += [graph(rng, "tree", 60, 8) for _ in range(6)]
+    models = [tt.Model.chain(rng.normal(size=(100, 20)), rng.normal(size=(20, 20))) for _ in range(6)]
+    models += [graph(rng, "tree", 100, 8) for _ in range(6)]
     full, found = (ask(models, way, where=where) for way in ("full", "auto"))
     for one, other in zip(full, found, strict=True):
         assert_same_labelling(one, other)

@@ -5,7 +5,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.kernels import native
-from tallytree.planning.orders import METHODS
+from tallytree.planning.orders import METHODS, Programs
 
 pytestmark = pytest.mark.sanitize
 
@@ -30,15 +30,7 @@ def test_a_refusal_names_the_step_and_the_bytes():
 
 def test_a_refusal_that_is_no_single_step_says_so():
     model = tt.Model([2] * 80, [((i, j), np.zeros((2, 2))) for i in range(80) for j in range(i)])
-    skeleton = native.Skeleton(
-        model.cardinalities,
-        [block.scopes for block in model.blocks],
-        [],
-        np.zeros(0, dtype=np.int32),
-        np.zeros(0, dtype=np.int64),
-        np.zeros(0, dtype=np.int64),
-        np.arange(80, dtype=np.int32),
-    )
+    skeleton = Programs(model, []).shape.program(np.arange(80, dtype=np.int32))
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(native.BudgetExceededError) as caught:
         native.Layout(skeleton, [], none, none, none, native.TallyMode.AUTO, 1e9)
@@ -50,11 +42,11 @@ def test_modes_by_name_are_the_layouts_they_name():
         assert grid_layout(1e9, mode)[1].rows is rows
 
 
-@pytest.mark.parametrize("number", [-1, 6, 99])
+@pytest.mark.parametrize("number", [-1, 7, 99])
 def test_a_number_without_a_name_is_refused(number):
-    scopes = np.array([[0, 1]], dtype=np.int32)
+    shape = Programs(tt.Model([2, 2], [((0, 1), np.zeros((2, 2)))]), []).shape
     with pytest.raises(TypeError):
-        native.elimination_order(np.array([2, 2], dtype=np.int32), [scopes], number)
+        shape.order(number)
     with pytest.raises(TypeError):
         native.Batch(number, 1e9)
     with pytest.raises(TypeError, match="incompatible function arguments"):
@@ -62,7 +54,15 @@ def test_a_number_without_a_name_is_refused(number):
 
 
 def test_every_heuristic_has_the_name_that_users_give():
-    assert list(METHODS) == ["min-fill", "min-degree", "min-weight", "natural", "sweep", "min-tally"]
+    assert list(METHODS) == [
+        "min-fill",
+        "min-degree",
+        "min-weight",
+        "natural",
+        "sweep",
+        "min-tally",
+        "min-open",
+    ]
 
 
 def test_verbs_of_a_program_are_those_that_are_named():

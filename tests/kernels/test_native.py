@@ -184,7 +184,7 @@ table, shift = np.zeros((1, 2, 3)), np.ones((1, 2, 3), dtype=np.int64)
 low, high, free = i64(-2**62), i64(2**62), i64(2**63 - 1)
 
 def skeleton(sizes=sizes, scores=[scopes], shifts=[scopes], of=i32(0), caps=free, scales=i64(1), order=order):
-    return native.Skeleton(sizes, scores, shifts, of, caps, scales, order)
+    return native.Shape(sizes, scores, shifts, of, caps, scales).program(order)
 
 def layout(skeleton=skeleton(), shifts=[shift], caps=free, low=low, high=high, mode=0, limit=1e9):
     return native.Layout(skeleton, shifts, caps, low, high, mode, limit)
@@ -217,8 +217,7 @@ CALLS = {
     "skeleton: order short": lambda: skeleton(order=i32(0)),
     "skeleton: order twice": lambda: skeleton(order=i32(0, 0)),
     "skeleton: order beyond": lambda: skeleton(order=i32(0, 2)),
-    "order: sizes float": lambda: native.elimination_order(f64(2, 3), [scopes], 0),
-    "order: scope beyond": lambda: native.elimination_order(sizes, [scopes + 7], 0),
+    "order: no method": lambda: native.Shape(sizes, [], [], i32(), none, none).order(None),
     "layout: no skeleton": lambda: layout(skeleton=None),
     "layout: shifts int32": lambda: layout(shifts=[shift.astype(np.int32)]),
     "layout: shifts float": lambda: layout(shifts=[shift.astype(float)]),

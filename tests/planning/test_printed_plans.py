@@ -88,3 +88,8 @@ def test_singular_and_plural():
     text = str(tt.plan(one, [tt.count(state=0)]))
     assert text.startswith("plan for 1 variable and 1 statistic (count_0)\n")
     assert "1 state x 1 tally, " in text
+
+
+def test_a_small_share_of_the_operations_is_not_zero():
+    model = tt.Model.chain([[0.0, 1.0]] * 1000, [[0.0, 1.0], [1.0, 0.0]])
+    assert ", less than 1% of the operations" in str(tt.plan(model))

@@ -64,7 +64,7 @@ def test_min_fill_is_what_its_definition_says(seed):
     size = int(rng.integers(1, 45))
     model = grown(rng, size, int(rng.integers(0, 3 * size)))
     pairs = [scope for block in model.blocks if block.arity == 2 for scope in block.scopes.tolist()]
-    found = orders._Search(model, [], (), None).order("min-fill")
+    found = orders.Programs(model, []).shape.order(native.OrderMethod.MIN_FILL)
     assert found.tolist() == least_fill(size, pairs)
 
 
@@ -74,11 +74,11 @@ def test_min_fill_orders_variables_around_hubs(hubs):
     rng = np.random.default_rng(hubs)
     pairs = [(int(h), v) for v in range(hubs, 400) for h in rng.choice(hubs, 2, replace=False)]
     model = tt.Model([2] * 400, [(pair, np.zeros((2, 2))) for pair in pairs])
-    search = orders._Search(model, [], (), None)
+    shape = orders.Programs(model, []).shape
     for seed in range(3):
-        order = search.order("min-fill", seed).tolist()
-        assert sorted(order) == list(range(400))
-        program = search.program(np.array(order, dtype=np.int32))
+        order = shape.order(native.OrderMethod.MIN_FILL, seed)
+        assert sorted(order.tolist()) == list(range(400))
+        program = shape.program(order)
         assert not program.feasible or program.width <= hubs + 1
 
 
@@ -136,6 +136,12 @@ def shapes(rng, size):
     return [single, pairs], [single, np.ascontiguousarray(pairs[:, ::-1])][: int(rng.integers(0, 3))]
 
 
+def shape_of(cardinalities, scores, shifts):
+    count = len(shifts)
+    statistic_of, caps = np.arange(count, dtype=np.int32), np.full(count, native.UNCAPPED)
+    return native.Shape(cardinalities, scores, shifts, statistic_of, caps, np.ones(count, np.int64))
+
+
 @pytest.mark.sanitize
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=50)
@@ -151,8 +157,9 @@ def test_a_forest_has_no_cycles(seed):
     for a, b in map(tuple, edges):
         joined += component[a] != component[b]
         component = [component[a] if c == component[b] else c for c in component]
-    assert native.is_forest(size, [*scores, *shifts]) == (joined == len(edges))
-    assert not native.is_forest(size, [np.array([[0, 1, size - 1]], dtype=np.int32)])
+    cardinalities = np.full(size, 2, dtype=np.int32)
+    assert shape_of(cardinalities, scores, shifts).is_forest == (joined == len(edges))
+    assert not shape_of(cardinalities, [np.array([[0, 1, size - 1]], dtype=np.int32)], []).is_forest
 
 
 @pytest.mark.sanitize
@@ -162,28 +169,19 @@ def test_a_draft_is_laid_out_as_its_program(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 30))
     scores, shifts = shapes(rng, size)
-    numbers = len(shifts)
     cardinalities = rng.integers(1, 4, size).astype(np.int32)
-    method = native.OrderMethod(int(rng.integers(6)))
-    order = native.elimination_order(cardinalities, [*scores, *shifts], method)
-    counted = (
-        np.arange(numbers, dtype=np.int32),
-        np.full(numbers, native.UNCAPPED),
-        np.ones(numbers, np.int64),
-    )
-
-    def made(purpose):
-        return native.Skeleton(cardinalities, scores, shifts, *counted, order, purpose)
-
-    draft, program = made(native.Purpose.OUTLINE), made(native.Purpose.TABLES)
+    shape = shape_of(cardinalities, scores, shifts)
+    order = shape.order(native.OrderMethod(int(rng.integers(6))))
+    draft, program = (shape.program(order, made) for made in (native.Purpose.OUTLINE, native.Purpose.TABLES))
     assert draft.bytes == 0
     laid_out = draft.laid_out()
     for name in ("steps", "scope_begin", "scope_data", "score_refs", "shift_refs", "order"):
         np.testing.assert_array_equal(getattr(laid_out, name), getattr(program, name))
     for name in ("bytes", "step_count", "width", "degree", "cost", "pass_operations", "feasible"):
         assert getattr(laid_out, name) == getattr(program, name)
-    with pytest.raises(ValueError, match="only a draft with an outline"):
-        program.laid_out()
+    for other in (program, draft):
+        with pytest.raises(ValueError, match="only a draft with an outline can be laid out, once"):
+            other.laid_out()
 
 
 @pytest.mark.parametrize("plain", [True, False])

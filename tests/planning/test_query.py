@@ -215,5 +215,5 @@ def test_the_table_of_a_single_statistic_is_planned_once_for_an_error(monkeypatc
     engine = engine_of(grid)
     counting = replace(engine, plan=lambda *given: planned.append(given) or engine.plan(*given))
     monkeypatch.setattr("tallytree.answers.nearest.engine_of", lambda subject: counting)
-    assert nearest(query, PlanOptions()) == "ones is between 0 and 256"
-    assert len(planned) == 1
+    assert nearest(query, PlanOptions()) == "ones ranges from 0 to 256"
+    assert [len(asked.carried) for asked, _ in planned] == [1, 0, 0]

@@ -93,3 +93,51 @@ def test_only_long_programs_are_priced_as_rolled():
         _, work, _, _ = priced(plan)
         fresh = 6 * plan.every_table_bytes / 64  # nanoseconds for each block of 64 bytes
         assert (work > fresh) is not rolled
+
+
+def test_pairs_of_tallies_that_cannot_occur_are_not_priced():
+    """A count of some variables is at most that of all: half of the pairs do not occur."""
+    model = tt.Model.chain(np.zeros((200, 2)), np.eye(2))
+    some, others, every = (
+        tt.count(model, state=1, variables=range(*ends), name=name)
+        for name, ends in (("some", (0, 200, 2)), ("others", (1, 200, 2)), ("every", (0, 200)))
+    )
+    nested, apart = (priced(tt.plan(model, pair)) for pair in ([some, every], [some, others]))
+    exact = [tt.plan(model, pair).operations for pair in ([some, every], [some, others])]
+    assert (
+        nested[0] > 1.9 * apart[0] and exact[0] < 1.1 * exact[1]
+    )  # the box is twice as large, the table is not
+    assert nested[1] < 1.3 * apart[1]
+
+
+def test_rolled_tables_cost_no_memory_but_parts_of_them_are_computed_again():
+    """A block takes 1.2 ns to write and 0.3 or more to compute; decoding computes some of them again."""
+    model = tt.Model.chain(np.zeros((6000, 2)), np.eye(2))
+    plan = tt.plan(model, where=tt.count(model, state=1) == 3000)
+    assert plan.peak_bytes < plan.every_table_bytes
+    blocks = plan.every_table_bytes / 64
+    assert 1.8 * blocks < priced(plan)[1] < 2.4 * blocks
+
+
+@pytest.mark.parametrize("statistics", [1, 2, 3])
+def test_a_search_fits_in_the_memory_that_is_expected(statistics):
+    """With several statistics, bands are many times as large as with one."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model = tt.Model.chain(rng.normal(size=(14, 4)), rng.normal(size=(4, 4)))
+        where = tt.count(model, state=1) == 2
+        for state in range(2, statistics + 1):
+            where &= tt.count(model, state=state, name=f"of {state}") == 2
+        price = tt.plan(model, where=where).search
+        found = tt.solve(model, where=where, strategy="bounds", memory_limit=price.peak_bytes)
+        assert isinstance(found.certificate, tt.BoundsCertificate)
+
+
+def test_local_tables_of_orders_that_are_too_wide_are_not_read():
+    """A sweep of a star may begin at its hub: what is counted there depends on most of the leaves."""
+    pairs = [(1, 0), (0, 2), (0, 3), (4, 0), (5, 0), (6, 0), (7, 0), (0, 8), (0, 9), (10, 0), (0, 11), (9, 0)]
+    star = tt.Model([9] * 12, [(pair, np.zeros((9, 9))) for pair in pairs])
+    some = tt.Statistic([((v,), np.arange(9)) for v in (0, 1, 3, 4, 6, 7, 8, 9)], name="some")
+    link = ((0, 6), np.tile(np.arange(9), (9, 1)))
+    others = tt.Statistic([*(((v,), np.arange(9)) for v in (0, 6, 7, 8, 9, 11)), link], name="others")
+    assert search_price(star, [some.on(star), others.on(star)], {0: (-16, -16), 1: (-17, None)}) is not None

@@ -9,6 +9,7 @@ from strategies import problems
 import tallytree as tt
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.rounding import rounding
+from tallytree.planning.orders import skeleton
 from tallytree.testing import brute_force, check_solution, score_tolerance
 
 BOUND = st.integers(-4, 5)
@@ -189,13 +190,13 @@ FLIPS = tt.Statistic([((i, i + 1), [[0, 1], [1, 0]]) for i in range(3)], name="f
 @pytest.mark.parametrize(
     ("where", "text"),
     [
-        (ONES >= 5, "no labelling satisfies 'ones >= 5': it is at most 4"),
-        (ONES + FLIPS <= -1, "no labelling satisfies 'ones [+] flips <= -1': it is at least 0"),
+        (ONES >= 5, "no labelling satisfies 'ones >= 5': the largest value is 4"),
+        (ONES + FLIPS <= -1, "no labelling satisfies 'ones [+] flips <= -1': the smallest value is 0"),
         ((ONES >= 3) & (ONES <= 2), "its comparisons leave no integer for a tally"),
         (3 * ONES == 4, "its comparisons leave no integer for a tally"),
         ((ONES == 4) & (FLIPS >= 1), "no labelling satisfies the constraint"),
-        (ONES >= 10**400, "it is at most 4"),
-        (ONES - ONES >= 1, "no labelling satisfies '0 >= 1': it is at most 0"),
+        (ONES >= 10**400, "the largest value is 4"),
+        (ONES - ONES >= 1, "no labelling satisfies '0 >= 1': the largest value is 0"),
     ],
 )
 def test_infeasible_where_it_is_proven(where, text):
@@ -241,7 +242,7 @@ def test_no_variables():
     nothing = tt.Model([], [((), 2.5)])
     constant = tt.Statistic([((), 3)], name="constant")
     assert tt.relax(nothing, where=constant == 3).solution.score == 2.5
-    with pytest.raises(InfeasibleError, match="at most 3"):
+    with pytest.raises(InfeasibleError, match="the largest value is 3"):
         tt.relax(nothing, where=constant >= 4)
 
 
@@ -283,3 +284,26 @@ def test_fixed_states_are_those_of_a_restricted_model(problem, state):
     found = tt.relax(model, where=where, fixed={0: state})
     assert (found.upper_bound, found.gap) == (wanted.upper_bound, wanted.gap)
     assert found.solution is None or found.solution.assignment[0] == state
+
+
+@pytest.mark.parametrize("most", [60, 100, 140])
+def test_labellings_at_the_end_of_a_range_are_found_among_ties(most):
+    """At the best price all counts are tied, and plain passes find none or all of them."""
+    model = tt.Model.chain(np.tile([0.0, 2.0], (200, 1)), np.zeros((2, 2)))
+    ones = tt.count(model, state=1)
+    for where, score in ((ones <= most, 2.0 * most), ((ones <= most) & (ones >= 10), 2.0 * most)):
+        found = tt.relax(model, where=where)
+        assert found.solution is not None and found.solution.score == score
+        assert found.optimal and found.gap == 0.0
+
+
+def test_an_order_without_steps_is_not_the_cheapest():
+    """A sweep eliminates the hub before nearly all its neighbours, and is given up."""
+    rng = np.random.default_rng(0)
+    pairs = [((0, 2 * i + 1, 2 * i + 2), rng.standard_normal((2, 2, 2))) for i in range(50)]
+    model = tt.Model([2] * 101, pairs)
+    ones = tt.count(model, state=1)
+    assert not skeleton(model, [ones], "sweep").feasible
+    found = tt.relax(model, where=ones <= 20)
+    assert found.optimal and found.iterations > 1
+    assert found.solution.score == pytest.approx(tt.solve(model, where=ones <= 20).score, abs=1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from tallytree.answers.distribution import Distribution
@@ -11,7 +10,6 @@ from tallytree.answers.profile import Profile
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import check_size
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
 from tallytree.reductions.reduction import Reduction, as_reduction
@@ -32,7 +30,7 @@ def _query(
 
 
 def _searcher(query: Query[Statistic], options: PlanOptions) -> ModelSearcher:
-    return ModelSearcher(query.subject, query.counted, options.order, partial(check_size, options))
+    return ModelSearcher(query.subject, query.counted, options.order, options.check_size)
 
 
 GRAPHS = Engine(_query, plan_graph, Profile, Distribution, _searcher)

@@ -29,7 +29,7 @@ Ask = Callable[[Wanted, list[NDArray[np.int64]], Floats | None], Found | None]
 _ROUNDS = 12
 _COARSE, _FINE = 6, 30
 """Number of bisection steps: while a better value may exist, and in the end."""
-_CALL = 625
+_CALL = 900
 """A call of a function takes as long as evaluating it at so many tallies."""
 _PASS = 1 / 8
 """The cost of the bound of one tally from one pass, in evaluations."""

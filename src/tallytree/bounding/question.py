@@ -29,6 +29,7 @@ MOST_TALLIES = 1 << 22
 
 _EVALUATED = 6  # times that a search evaluates a function for each tally of the box, if bounds help
 _LISTED = 60.0  # units of work for each tally of a box that is listed
+_FUNCTION = 4e5  # units of work to ask for the searches for a function
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
 _FEW_SEARCHES, _SEARCHES = 3, 8  # usual number and usual maximum for the best value of a function
 
@@ -144,8 +145,13 @@ class Question(NamedTuple):
         return max(evaluations / SEARCH_SHARE, _SEARCHES * price.work)
 
     def listing_work(self, query: Query[Statistic]) -> float:
-        """Return the work of listing all tallies of the box: what a window and a quotient cannot express."""
-        known = None if self.objective is not None else self._hull(query, None)
+        """Return the work of listing all tallies of the box: what a window and a quotient cannot express.
+
+        For a function, the work of its searches besides evaluations, which are counted when they are made.
+        """
+        if self.objective is not None:
+            return _FUNCTION
+        known = self._hull(query, None)
         if known is None or (query.windowed and self.scaling == "none"):
             return 0.0
         if query.windowed and self._straight(known[1], query):

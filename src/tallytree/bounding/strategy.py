@@ -2,7 +2,7 @@
 
 ``strategy="bounds"`` searches by bounds wherever it can, for objective functions up to a few times the cost
 of the table; ``"full"`` never does. ``"auto"`` counts what the full table takes at least. Unless that is
-negligible, it tries bounds first, for up to a third of that time, and then falls back to the full table; if
+negligible, it tries bounds first, for a share of that time, and then falls back to the full table; if
 the table does not fit in memory, the search continues. Questions that a search does not support also fall
 back to the table.
 """
@@ -10,7 +10,6 @@ back to the table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import inf
 from typing import Any, Protocol
 
@@ -26,7 +25,6 @@ from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.options import Options
-from tallytree.planning.plan import check_size
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import MOST_STATISTICS, SLOWER, SearchPrice, search_price
 from tallytree.running.bounds import Found, Search, Searcher, Wanted
@@ -61,8 +59,8 @@ def price_of(query: Query[Any], options: Options, least: float = 0.0) -> SearchP
     """
     if not isinstance(query.subject, Model):
         return None
-    check = partial(check_size, options.plan)
-    return search_price(query.subject, query.carried, query.window, options.plan.order, check, least)
+    plan = options.plan
+    return search_price(query.subject, query.carried, query.window, plan.order, plan.check_size, least)
 
 
 def first_work(query: Query[Any], options: Options, question: Question, least: float = 0.0) -> float:

@@ -33,8 +33,13 @@ _MOST_LISTED = 1 << 16  # tallies: beyond this, evaluating the constraint on all
 
 
 def allowed_tallies(query: Query[Statistic]) -> native.TallySet | None:
-    """List the tallies that a constraint allows; None if there are too many."""
+    """List the tallies that a constraint allows; None if there are too many, or no statistics.
+
+    Without statistics, a constraint such as ``0 >= 1`` allows all labellings or none.
+    """
     assert query.remaining is not None
+    if not query.carried:
+        return None
     low, high = [], []
     for number, statistic in enumerate(query.carried):
         (least, most), (above, below) = statistic.extent, query.window.get(number, (None, None))

@@ -35,11 +35,19 @@ from tallytree.planning.orders import skeleton
 from tallytree.planning.plan import MODES
 from tallytree.planning.planner import plan_graph
 from tallytree.planning.query import Query, graph_query
+from tallytree.planning.table_programs import table_programs
 from tallytree.reductions.reduction import Reduction
 from tallytree.running.engine import Root
 from tallytree.statistics.statistic import Recipe, Statistic
 
 Errors = Literal["raise", "return"]
+
+
+def check_errors(errors: Errors) -> None:
+    """Raise an error if the argument ``errors=`` of a public function is invalid."""
+    if errors not in ("raise", "return"):
+        raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
+
 
 _NO_CELLS = np.zeros(0, dtype=np.int64)
 
@@ -57,8 +65,7 @@ class BatchOptions(NamedTuple):
         cls, keywords: Mapping[str, Any], errors: Errors, function: Callable[..., Any], one: bool = False
     ) -> BatchOptions:
         """Read the keyword arguments of a public function."""
-        if errors not in ("raise", "return"):
-            raise ModelError(f"errors must be 'raise' or 'return', got {errors!r}")
+        check_errors(errors)
         if "operation_limit" in keywords:
             name = function.__name__
             raise TypeError(f"{name}() has no operation_limit=; use memory_limit= to limit a batch")
@@ -217,7 +224,7 @@ class Batch:
         recounted = [block for s in query.recounted for block in s.blocks]
         listed = None if objective is not None or query.windowed else self._allowed(query)
         self.handle.add(
-            self.skeleton(model, query.carried),
+            self._table_program(query),
             [block.tables for s in query.carried for block in s.blocks],
             *tally_limits(query.carried, query.window),
             [block.tables for block in model.blocks],
@@ -236,11 +243,22 @@ class Batch:
         return self._sets[key][0]
 
     def skeleton(self, model: Model, carried: tuple[Statistic, ...]) -> native.Skeleton:
-        """Return the skeleton of a model and statistics, cached by the identity of the statistics."""
-        key = model.key, id(carried)
+        """Return the skeleton of a model and statistics, whatever their entries."""
+        return self._known(
+            (model.key, id(carried)), carried, lambda: skeleton(model, carried, self.options.plan.order)
+        )
+
+    def _table_program(self, query: Query[Statistic]) -> native.Skeleton:
+        """Return the program of a query's table, as a plan has it."""
+        model, carried, window, order = query.subject, query.carried, query.window, self.options.plan.order
+        key = model.key, id(carried), tuple(window.items())
+        return self._known(key, carried, lambda: table_programs(model, carried, window, order)[0])
+
+    def _known(self, key: Any, carried: Any, make: Callable[[], native.Skeleton]) -> native.Skeleton:
+        """Return what is made once for a key with the identity of statistics, which are kept with it."""
         found = self._skeletons.get(key)
-        if found is None:  # kept with its statistics, so that ids stay unique
-            found = self._skeletons[key] = skeleton(model, carried, self.options.plan.order), carried
+        if found is None:
+            found = self._skeletons[key] = make(), carried
         return found[0]
 
     # --- meanwhile -----------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ _JOINED, _OPERATION = 8.0, 0.12  # two rows of tallies, and each pair of their e
 
 _CALL = 4e5  # besides passes, to set up a search; and besides finding items, to plan a chart
 _PLANNING = 2  # passes that take as long as planning a chart
-_SHARE = 0.45  # of the time of a full chart that searches may take before
+_SHARE = 0.42  # of the time of a full chart that searches may take before
 
 _FEWEST = 4  # passes: most searches make as many
 
@@ -101,8 +101,7 @@ class TreeOutline:
         before = setup + spent / self._speed if spent else 0.0
         time = share * (_CALL + _PLANNING * self._pass_time + self._chart_time(plan)) - setup - before
         passes = int(time / self._pass_time)
-        # searches end after the pass in which they reach the limit
-        return float(passes - 0.5) * self._plain_operations if passes >= _FEWEST * searches else 0.0
+        return float(passes) * self._plain_operations if passes >= _FEWEST * searches else 0.0
 
     @property
     def _speed(self) -> float:

@@ -114,7 +114,7 @@ class TreeDistribution(TallyProbabilities):
         Tree('(N (M (N a) (N a)) (N a))')
         """
         count, generator, run = draws(size), generator_of(rng), self._loaded()
-        cells = self._drawn_cells(count, self._given((), named, tally), generator)
+        cells = self._drawn_cells(count, self._sampled_row(named, tally), generator)
         derived = run.sample(cells, generator.random((count, run.choices)))
         trees = [steps_tree(self.plan.compiled, steps, self.forest.words) for steps in derived]
         return trees[0] if size is None else trees

@@ -123,7 +123,7 @@ class Parse:
     >>> print(forest.best().explain())
     optimal: no tree has a higher score
       added up again from its rules and words, it has the score -2;
-      the chart's score differs by 0.0e+00 (rounding allows 1.2e-14)
+      the chart's score is the same
       the chart covers every tree of 3 words: 1 symbol, 12 items, tallies R = 1, ...
     """
 

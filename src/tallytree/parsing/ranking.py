@@ -42,7 +42,7 @@ def diverse_k_best(
     forest : Forest
         A sentence with a grammar.
     k : int
-        The number of trees; fewer are returned if no further tree is far enough.
+        The number of trees; fewer are returned if no further tree is far enough, and none for 0.
     distance : int
         The minimum number of constituents in which two trees differ.
     where : Constraint, optional

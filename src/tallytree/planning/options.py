@@ -7,17 +7,18 @@ All functions (:func:`solve`, :func:`profile`, …) take the same keyword argume
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 
 from tallytree.deprecation import warn_renamed
-from tallytree.errors import ModelError
-from tallytree.planning.budget import default_memory_limit
+from tallytree.errors import BudgetError, ModelError
+from tallytree.kernels import native
+from tallytree.planning.budget import default_memory_limit, readable_bytes
 from tallytree.planning.orders import Order
 from tallytree.planning.precision import Precision
+from tallytree.values import counted, nearest
 
 LayoutName = Literal["auto", "rows", "cells"]
 Backend = Literal["native", "reference"]
@@ -69,6 +70,16 @@ class PlanOptions(NamedTuple):
                 f"memory_limit must be a number of bytes, such as 1e9; got {self.memory_limit!r}"
             )
         return limit
+
+    def check_size(self, variables: int, factors: int, steps: int) -> None:
+        """Raise an error for a program that is too large whatever its tables are, before it is generated."""
+        least = native.least_plan_bytes(variables, factors, steps - variables) + self.beside
+        if least > self.limit:
+            raise BudgetError(
+                f"the plan needs at least {readable_bytes(least)} for the program of "
+                f"{counted(variables, 'variable')} alone, but the limit is "
+                f"{readable_bytes(self.limit)}; raise memory_limit="
+            )
 
 
 class RunOptions(NamedTuple):
@@ -186,8 +197,8 @@ def read_options(
 def _unexpected(name: str, function: Callable[..., Any], known: Sequence[str]) -> TypeError:
     """Return the error for a keyword that is neither an option nor a parameter of the function."""
     named = (p.name for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD)
-    near = get_close_matches(name, (*named, *known), n=1)
-    hint = f"did you mean {near[0]!r}? Its" if near else "its"
+    near = nearest(name, (*named, *known))
+    hint = f"did you mean {near!r}? Its" if near else "its"
     return TypeError(
         f"{function.__name__}() got an unexpected keyword argument {name!r}; {hint} options are "
         f"{', '.join(known)}"

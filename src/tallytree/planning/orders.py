@@ -14,6 +14,7 @@ A skeleton only depends on scopes, cardinalities, caps and scales, so it is cach
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -87,21 +88,7 @@ def skeleton(
     `passes`: the number of plain passes that will be made, times the number of operations of a table that
     take as long as one of a pass; 0 if it is for a table.
     """
-    chosen, shape = _checked_order(order, len(model)), _shape(model, statistics)
-    key = (*shape, passes > 0, False, chosen)
-    found = _RECENT.get(key)  # a full program also serves as a draft
-    if found is None and (draft := draft and drafted(model, statistics)):
-        key = (*shape, passes > 0, True, chosen)
-        found = _RECENT.get(key)
-    if found is None:
-        for_tables = (*shape, False, draft)
-        found = _Search(model, statistics, for_tables, check, passes).run(chosen, draft)
-        _RECENT.keep(key, found, found.bytes)
-    return found
-
-
-def _shape(model: Model, statistics: Sequence[Statistic]) -> tuple[Hashable, ...]:
-    return (model.key, *[(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics])
+    return Programs(model, statistics, check).get(order, draft=draft, passes=passes)
 
 
 def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
@@ -109,13 +96,57 @@ def drafted(model: Model, statistics: Sequence[Statistic]) -> bool:
     return _size(model, statistics) >= _MANY
 
 
-def is_forest(model: Model, statistics: Sequence[Statistic]) -> bool:
-    """Return whether the scopes of a model and statistics connect variables without cycles."""
-    known = _RECENT.get((*_shape(model, statistics), False, False, None))
-    if known is not None and known.width <= 1:
-        return True
-    scopes = [block.scopes for block in model.blocks]
-    return native.is_forest(len(model), scopes + [block.scopes for s in statistics for block in s.blocks])
+class Programs:
+    """The programs of a model and statistics, for several orders and purposes; arguments are as above."""
+
+    def __init__(self, model: Model, statistics: Sequence[Statistic], check: Check | None = None) -> None:
+        self.model, self.statistics, self.check = model, statistics, check
+        counted = [(s.cap, s.scale, *[block.key for block in s.blocks]) for s in statistics]
+        self.key: tuple[Hashable, ...] = (model.key, *counted)
+        self.scores = [block.scopes for block in model.blocks]
+        self.shifts = [block.scopes for s in statistics for block in s.blocks]
+
+    def get(self, order: Order | None = None, *, draft: bool = False, passes: float = 0.0) -> native.Skeleton:
+        """Return the cheapest program found, from the cache if the shape is known."""
+        chosen = _checked_order(order, len(self.model))
+        key = (*self.key, passes > 0, False, chosen)
+        found = _RECENT.get(key)  # a full program also serves as a draft
+        if found is None and (draft := draft and drafted(self.model, self.statistics)):
+            key = (*self.key, passes > 0, True, chosen)
+            found = _RECENT.get(key)
+        if found is None:
+            found = _Search(self, (*self.key, False, draft), passes).run(chosen, draft)
+            _RECENT.keep(key, found, found.bytes)
+        return found
+
+    def worth_another(self, program: native.Skeleton) -> bool:
+        """Whether a program takes long enough for another one to pay, if it is cheaper."""
+        return program.cost > _QUICK_TRY * self.size
+
+    @cached_property
+    def shape(self) -> native.Shape:
+        """The scopes, caps and scales in the form for the native planner."""
+        statistic_of = [i for i, s in enumerate(self.statistics) for _ in s.blocks]
+        caps = [native.UNCAPPED if s.cap is None else max(s.cap, 0) for s in self.statistics]
+        return native.Shape(
+            self.model.cardinalities,
+            self.scores,
+            self.shifts,
+            np.array(statistic_of, dtype=np.int32),
+            np.array(caps, dtype=np.int64),
+            np.array([s.scale for s in self.statistics], dtype=np.int64),
+        )
+
+    @cached_property
+    def size(self) -> int:
+        """The number of variables and factors."""
+        return _size(self.model, self.statistics)
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the scopes connect variables without cycles."""
+        known = _RECENT.get((*self.key, False, False, None))
+        return (known is not None and known.width <= 1) or self.shape.is_forest
 
 
 def _size(model: Model, statistics: Sequence[Statistic]) -> int:
@@ -143,33 +174,20 @@ def _checked_order(order: Order | None, variables: int) -> str | tuple[int, ...]
 
 
 class _Search:
-    """The scopes of one problem, in the form for the native planner."""
+    """The search for a cheap program of one problem; `key`: of its programs for tables."""
 
-    def __init__(
-        self,
-        model: Model,
-        statistics: Sequence[Statistic],
-        key: tuple[Hashable, ...],
-        check: Check | None,
-        passes: float = 0.0,
-    ) -> None:
-        self.key, self.check, self.passes = key, check, passes
-        self.cardinalities = model.cardinalities
-        self.scores = [block.scopes for block in model.blocks]
-        self.shifts = [block.scopes for s in statistics for block in s.blocks]
-        self.statistic_of = np.array([i for i, s in enumerate(statistics) for _ in s.blocks], dtype=np.int32)
-        self.caps = np.array(
-            [native.UNCAPPED if s.cap is None else max(s.cap, 0) for s in statistics], dtype=np.int64
-        )
-        self.scales = np.array([s.scale for s in statistics], dtype=np.int64)
+    def __init__(self, programs: Programs, key: tuple[Hashable, ...], passes: float = 0.0) -> None:
+        self.programs, self.key, self.passes = programs, key, passes
+        self.cardinalities = programs.model.cardinalities
+        self.scopes = [*programs.scores, *programs.shifts]
         self.seen: set[bytes] = set()
-        self.size = _size(model, statistics)
+        self.size = programs.size
         self.outlines = not passes and self.size < _MANY  # drafts can be laid out
 
     def check_steps(self, steps: int) -> None:
-        if self.check is not None:
-            factors = sum(len(scopes) for scopes in (*self.scores, *self.shifts) if scopes.shape[1])
-            self.check(len(self.cardinalities), factors, steps)
+        if self.programs.check is not None:
+            factors = sum(len(scopes) for scopes in self.scopes if scopes.shape[1])
+            self.programs.check(len(self.cardinalities), factors, steps)
 
     def least_steps(self) -> int:
         """Return a lower bound on the number of steps of a feasible program, for any order.
@@ -178,7 +196,7 @@ class _Search:
         it. Each of the rest is eliminated earlier, which takes a unit, and sends a message that is joined.
         """
         variables = len(self.cardinalities)
-        joined = [scopes for scopes in (*self.scores, *self.shifts) if scopes.shape[1] > 1]
+        joined = [scopes for scopes in self.scopes if scopes.shape[1] > 1]
         uses = np.zeros(variables, dtype=np.int64)
         for scopes in joined:
             for column in scopes.T:
@@ -271,12 +289,9 @@ class _Search:
         return best
 
     def order(self, method: str, seed: int = 0) -> NDArray[np.int32]:
-        scopes = [*self.scores, *self.shifts]
-        return native.elimination_order(self.cardinalities, scopes, METHODS[method], seed)
+        return self.programs.shape.order(METHODS[method], seed)
 
     def program(self, order: NDArray[np.int32], draft: bool = False, steps: int = 0) -> native.Skeleton:
-        numbers = self.statistic_of, self.caps, self.scales
         made = native.Purpose.PASSES if self.passes else native.Purpose.TABLES
         drafted = native.Purpose.OUTLINE if self.outlines else native.Purpose.DRAFT
-        purpose = drafted if draft else made
-        return native.Skeleton(self.cardinalities, self.scores, self.shifts, *numbers, order, purpose, steps)
+        return self.programs.shape.program(order, drafted if draft else made, steps)

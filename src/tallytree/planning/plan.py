@@ -9,6 +9,7 @@ and if possible before the program itself is generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -22,12 +23,12 @@ from tallytree.model.model import Model
 from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_wide
 from tallytree.planning.carried import Window, check_window, tally_limits
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.orders import skeleton
 from tallytree.planning.precision import Precision
 from tallytree.planning.price import Price, Shape
 from tallytree.planning.printed import printed, shown
 from tallytree.planning.program import Step, steps
 from tallytree.planning.search_price import SearchPrice, search_price
+from tallytree.planning.table_programs import table_programs
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
@@ -99,8 +100,18 @@ class Plan:
         self._price: Price | None = None
         self.statistics = tuple(statistics)
         self._shape = Shape(model)
-        self.skeleton = skeleton(model, statistics, options.order, partial(check_size, options))
-        self.layout = self._laid_out(MODES[options.layout], self.window)
+        room = self.limit - options.beside
+        programs = table_programs(model, statistics, self.window, options.order, options.check_size, room)
+        self.layout = self._first_fit(programs, MODES[options.layout])
+
+    def _first_fit(self, programs: list[native.Skeleton], mode: native.TallyMode) -> native.Layout:
+        """Lay out the first of several programs that fits in memory."""
+        for program in programs[:-1]:
+            self.skeleton = program
+            with suppress(BudgetError):
+                return self._laid_out(mode, self.window)
+        self.skeleton = programs[-1]
+        return self._laid_out(mode, self.window)
 
     def _laid_out(self, mode: native.TallyMode, window: Window, limit: float | None = None) -> native.Layout:
         tables = [block.tables for s in self.statistics for block in s.blocks]
@@ -325,17 +336,6 @@ class Plan:
         return (
             f"Plan(width={self.width}, degree={self.degree}, tallies={self.tallies}, "
             f"operations={self.operations:.4g}, peak_bytes={self.peak_bytes})"
-        )
-
-
-def check_size(options: PlanOptions, variables: int, factors: int, steps: int) -> None:
-    """Raise an error for a program that is too large whatever its tables are, before it is generated."""
-    least = native.least_plan_bytes(variables, factors, steps - variables) + options.beside
-    if least > options.limit:
-        raise BudgetError(
-            f"the plan needs at least {readable_bytes(least)} for the program of "
-            f"{counted(variables, 'variable')} alone, but the limit is "
-            f"{readable_bytes(options.limit)}; raise memory_limit="
         )
 
 

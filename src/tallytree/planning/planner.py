@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import partial
 
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.budget import too_wide, without_tallies
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import Plan, check_size
+from tallytree.planning.plan import Plan
 from tallytree.planning.query import Query
 from tallytree.planning.recent import Recent
 from tallytree.planning.search_price import CACHED_BYTES, search_price
@@ -74,8 +73,7 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
 def _offer(query: Query[Statistic], options: PlanOptions) -> str:
     """Describe the cost of a search by bounds, if its program fits in memory."""
     try:
-        check = partial(check_size, options)
-        price = search_price(query.subject, query.carried, query.window, options.order, check)
+        price = search_price(query.subject, query.carried, query.window, options.order, options.check_size)
     except BudgetError:
         return ""
     return "" if price is None else f". {price.offer}"

@@ -48,8 +48,8 @@ def _costliest(plan: Plan) -> str:
     costliest = plan.layout.costliest
     share = plan.layout.step_operations[costliest] / max(plan.operations, 1)
     states, _, tallies = plan.tables[costliest][:3].tolist()
-    step = step_at(plan.skeleton, costliest)
-    return f"{step}: {counted(states, 'state')} x {counted(tallies, 'tally')}, {share:.0%} of the operations"
+    step, part = step_at(plan.skeleton, costliest), "less than 1%" if share < 0.005 else f"{share:.0%}"
+    return f"{step}: {counted(states, 'state')} x {counted(tallies, 'tally')}, {part} of the operations"
 
 
 def shown(plan: Plan) -> str:

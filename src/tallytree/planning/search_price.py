@@ -2,8 +2,10 @@
 
 A search by bounds makes plain passes, whose cost is known from the program, and fills a band of tallies,
 whose size depends on the scores. Random chains, trees and grids of 100 to 100,000 variables took
-``4 + 2·log10(variables)`` passes, plus or minus half, and a band of at most two cells per variable; with
-strongly coupled variables, bands are as large as tables. So these are estimates, not limits.
+``4 + 2·log10(variables)`` passes, plus or minus half, and a band of two cells per variable. Memory is
+estimated for larger bands: of 48 random chains of 14 to 1,000 variables, one with one statistic took more,
+and half of those with two or three, up to about 50 cells per variable. With strongly coupled variables,
+bands are as large as tables. So these are estimates, not limits.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tallytree.kernels.limits import SEARCH_SHARE
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, tally_limits
-from tallytree.planning.orders import Check, Order, drafted, is_forest, skeleton
+from tallytree.planning.orders import Check, Order, Programs, drafted
 from tallytree.planning.price import Price
 from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
@@ -43,8 +45,13 @@ _FEWEST = 2 / 3  # of the usual number of passes: few searches take less
 _PASS_WIDE = 2.5  # table operations that take as long as one of a pass over a wide graph, to choose an order
 _CELL = 10  # units of work per cell of a band
 _CELL_BYTES = 80
-_CALL, _ENTRY = 1e5, 12.0  # units of work for a table or a search besides, and for an entry of the scores
-_STEP, _STEP_WIDE = 150.0, 250.0  # for each step of the program of a search, of a forest and of a wide graph
+# Cells of a band, for each variable: usually, and at most, with one statistic and with several.
+_CELLS, _MOST_CELLS, _MOST_OF_SEVERAL = 2.0, 10.0, 50.0
+_CALL, _ASKED = 1e5, 4e5  # units of work for a table and for a search besides what is compiled;
+_ASKED_EACH = 80.0  # the latter for each variable;
+_BEGUN, _ENTRY = 2e4, 5.0  # to begin a search, and for an entry of the scores
+# For each step of the program of a search: of a forest, one with statistics of neighbours, a wide graph.
+_STEP, _STEP_LINKED, _STEP_WIDE = 150.0, 600.0, 250.0
 _VARIABLE = 300.0  # for each variable of the answer of a table: decoding, and certification
 _OPERATION = 0.05  # units of work of an operation of a table, at least
 
@@ -64,10 +71,13 @@ class SearchPrice(NamedTuple):
     cells : float
         The number of table cells examined.
     peak_bytes : float
+        The memory that it is expected to need at most.
     table_operations : float
         The number of add-max operations of the full table, from the ranges of its tallies.
     pass_work, setup_work, table_work : float
-        The time of one pass, of setting up a search, and of the full table; of the table at least.
+        The time of one pass, of setting up a search, and of the full table.
+    asked_work : float
+        The time of asking for a search, besides the compiled part.
     """
 
     passes: int
@@ -78,6 +88,7 @@ class SearchPrice(NamedTuple):
     pass_work: float
     setup_work: float
     table_work: float
+    asked_work: float
 
     @property
     def work(self) -> float:
@@ -99,8 +110,8 @@ class SearchPrice(NamedTuple):
 
         `beside`: the work of preparing the question.
         """
-        left = SEARCH_SHARE * self.table_work - self.setup_work - beside
-        enough = left >= _FEWEST * (self.work - self.setup_work)
+        left = SEARCH_SHARE * self.table_work - self.asked_work - beside
+        enough = left >= self.setup_work + _FEWEST * (self.work - self.setup_work)
         return left if enough and self.table_work >= WORTH_TRYING else 0.0
 
     @property
@@ -113,7 +124,8 @@ class SearchPrice(NamedTuple):
         """The cost in words."""
         return (
             f"about {self.passes} plain passes of {readable_count(self.pass_operations)} operations and "
-            f"{counted(self.cells, 'cell', readable_count(self.cells))}, {readable_bytes(self.peak_bytes)}"
+            f"{counted(self.cells, 'cell', readable_count(self.cells))}, "
+            f"up to {readable_bytes(self.peak_bytes)}"
         )
 
     def __str__(self) -> str:
@@ -133,15 +145,20 @@ def program_for(
 
     A forest has one program for passes and tables; a wide graph has one for each.
     """
+    return _program_of(Programs(model, statistics, check), order, draft)
+
+
+def _program_of(programs: Programs, order: Order | None, draft: bool) -> native.Skeleton:
+    model = programs.model
     if order is None and _narrow(model):
         # Drafts, since several whole programs of a large model would not fit in the cache.
-        natural = skeleton(model, statistics, "natural", check, draft=True)
+        natural = programs.get("natural", draft=True)
         if natural.width <= 1 and natural.step_count <= len(model) + 1:
-            return skeleton(model, statistics, "natural", check, draft=draft)
-        if is_forest(model, statistics):
-            return skeleton(model, statistics, None, check, draft=draft)
+            return programs.get("natural", draft=draft)
+        if programs.is_forest:
+            return programs.get(draft=draft)
     passes = 0.0 if order is not None and draft else _PASS_WIDE * _passes(model)
-    return skeleton(model, statistics, order, check, draft=draft, passes=passes)
+    return programs.get(order, draft=draft, passes=passes)
 
 
 def _passes(model: Model) -> int:
@@ -171,13 +188,13 @@ def search_price(
         return None
     if any(s.scale >= LARGEST_WEIGHT for s in statistics):
         return None
-    table = _Tables(statistics, window, inf)
+    table, programs = _Tables(statistics, window, inf), Programs(model, statistics, check)
     small = not drafted(model, statistics)
     if small and (order is not None or not _narrow(model)):  # its table needs this program, or has tried it
-        table = table.with_program(skeleton(model, statistics, order or "sweep", check, draft=True))
+        table = table.with_program(programs.get(order or "sweep", draft=True))
         if table.work < least:
             return None
-    program = program_for(model, statistics, order, check, draft=True)
+    program = _program_of(programs, order, draft=True)
     if not program.feasible:
         return None
     table = table.with_program(program) if small else table.with_draft(program)
@@ -187,11 +204,20 @@ def search_price(
     work = operations
     if small:
         operations, work, size = native.pass_price(program)
-    cells = 2.0 * len(model)
-    setup = 2 * _CALL + (_STEP_WIDE if program.width > 1 else _STEP) * program.step_count
+    cells = _CELLS * len(model)
+    setup = _BEGUN + _step_work(program, statistics) * program.step_count
     setup += _ENTRY * sum(block.tables.size for block in model.blocks)
-    size += _CELL_BYTES * cells
-    return SearchPrice(_passes(model), operations, cells, size, table.operations, work, setup, table.work)
+    most = _MOST_CELLS if len(statistics) == 1 else _MOST_OF_SEVERAL
+    size += _CELL_BYTES * most * len(model)
+    times = work, setup, table.work, _ASKED + _ASKED_EACH * len(model)
+    return SearchPrice(_passes(model), operations, cells, size, table.operations, *times)
+
+
+def _step_work(program: Program, statistics: Sequence[Statistic]) -> float:
+    """Return the work of loading a step: a chain whose neighbours count is read twice."""
+    if program.width > 1:
+        return _STEP_WIDE
+    return _STEP_LINKED if any(block.arity > 1 for s in statistics for block in s.blocks) else _STEP
 
 
 class _Tables(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.model.blocks import Block
@@ -47,6 +48,11 @@ def weighted(terms: Terms) -> Sequence[Block]:
         for statistic, weight in terms
         for block in statistic.blocks
     ]
+
+
+def flat(block: Block) -> Block:
+    """Keep what is forbidden, and set everything else to the score 0."""
+    return block.with_tables(read_only(np.where(np.isneginf(block.tables), -np.inf, 0.0)))
 
 
 def _add(blocks: list[Block], term: Block, scores: NDArray[Any]) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from math import gcd, inf
 from typing import NamedTuple
 
-import numpy as np
-
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.blocks import Block
 from tallytree.model.model import Model
@@ -95,8 +93,3 @@ def folded(
     paid = [0.0] * len(ranges) if multipliers is None else multipliers
     further = weighted((one.statistic, price) for one, price in zip(ranges, paid, strict=True))
     return Model.from_blocks(model.cardinalities, (*blocks, *further))
-
-
-def flat(block: Block) -> Block:
-    """Keep what is forbidden, and set everything else to the score 0."""
-    return block.with_tables(read_only(np.where(np.isneginf(block.tables), -inf, 0.0)))

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from tallytree.answers.solution import Solution
 from tallytree.values import counted
 
+WITHOUT_SOLUTION = "use more iterations=, another order=, or tallytree.solve"
+"""What to do if no labelling that satisfies the constraint was found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
@@ -49,7 +52,7 @@ class Relaxation:
             f"prices ({prices}), from {problems}, and the labellings that these do not rule out"
         )
         if self.solution is None:
-            return f"bounded: {bound}\n  no labelling that satisfies it was found"
+            return f"bounded: {bound}\n  no labelling that satisfies it was found; {WITHOUT_SOLUTION}"
         if self.optimal:
             return f"optimal: {bound}\n  {self.solution!r} attains it"
         return f"bounded: {bound}\n  {self.solution!r} is at most {self.gap:.6g} below the best"

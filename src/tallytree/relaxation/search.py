@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from math import inf
 from typing import NamedTuple
@@ -26,14 +26,17 @@ from tallytree.model.model import Model
 from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.options import PlanOptions
-from tallytree.planning.plan import Plan, check_size
+from tallytree.planning.plan import Plan
 from tallytree.planning.price import Price
 from tallytree.planning.search_price import Program, pass_price, program_for
-from tallytree.relaxation.ranges import Range, coarse, flat, folded
+from tallytree.reductions.folding import flat
+from tallytree.relaxation.crossing import crossings
+from tallytree.relaxation.ranges import Range, coarse, folded
 from tallytree.relaxation.result import Relaxation
 from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
 from tallytree.statistics.statistic import Statistic
 
+_APART = (1e-6, 1e-3, 1e-1)  # how much less than the best prices is paid for a labelling beyond the ranges
 _USUAL = 64  # times the rounding of scores: with large prices more is lost, which does not count as equal
 
 
@@ -79,6 +82,8 @@ class Search:
             self._check_ends(found.met)
             if found.impossible:
                 raise InfeasibleError(self._no_labelling(found))
+        if not self.finished() and self.limits.candidates:
+            self._cross()
         if not self.finished():
             self._look_through()
 
@@ -105,7 +110,7 @@ class Search:
 
     def _program(self) -> Program:
         """Return a program for MAP problems with prices."""
-        return program_for(self.model, self.sums, self.options.order, partial(check_size, self.options))
+        return program_for(self.model, self.sums, self.options.order, self.options.check_size)
 
     def _by_bounds(self) -> Found | None:
         """Run the compiled search; None if there is nothing to search."""
@@ -172,14 +177,17 @@ class Search:
     def _offer(self, assignment: NDArray[np.int64]) -> float:
         """Keep a labelling if it satisfies the constraint and is the best so far; return its score."""
         score = float(evaluate(self.model.blocks, assignment))
-        tallies = tuple(int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
-        held = all(one.low <= t <= one.high for one, t in zip(self.ranges, tallies, strict=True))
-        if held and (self.solution is None or score > self.solution.score):
+        if self._holds(assignment) and (self.solution is None or score > self.solution.score):
             tally = tally_type(unique_names(tuple(s.name for s in self.shown)))
             numbers = tally(*(s.tally(assignment) for s in self.shown))
             proof = Proof(self.price, score, Claim("it satisfies the constraint", optimal=False))
             self.solution = Solution(score, score, numbers, assignment, self.model, proof)
         return score
+
+    def _holds(self, assignment: NDArray[np.int64]) -> bool:
+        """Whether a labelling satisfies the constraint."""
+        tallies = (int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
+        return all(one.low <= tally <= one.high for one, tally in zip(self.ranges, tallies, strict=True))
 
     # --- what can be attained at all
 
@@ -209,10 +217,10 @@ class Search:
         self._offer(found.assignment)
         end = one.low if sign > 0 else one.high
         if found.score + rounding(priced.blocks) < sign * end:
-            relation, word = (">=", "most") if sign > 0 else ("<=", "least")
+            relation, word = (">=", "largest") if sign > 0 else ("<=", "smallest")
             raise InfeasibleError(
-                f"no labelling satisfies '{one.statistic.name} {relation} {end:.0f}': it is at {word} "
-                f"{one.statistic.tally(found.assignment)}"
+                f"no labelling satisfies '{one.statistic.name} {relation} {end:.0f}': the {word} "
+                f"value is {one.statistic.tally(found.assignment)}"
             )
 
     # --- the labellings next in order
@@ -224,11 +232,34 @@ class Search:
         copies = sum(block.tables.nbytes for block in priced.blocks)
         return Plan(priced, (), self.options._replace(beside=2 * copies))
 
+    def _fits(self) -> bool:
+        """Whether there is enough memory for that plan."""
+        try:
+            return self.plan is not None
+        except BudgetError:
+            return False
+
     def _without_prices(self) -> None:
         """Bound the score by that of the best labelling, where no prices can be had."""
         found = Profile.of(folded(self.model, self.model.blocks, self.ranges, None), (), self.plan).best()
         self.passes, self.bound = 1, found.score + self.rounding
         self._offer(found.assignment)
+
+    def _cross(self) -> None:
+        """Examine labellings between the best so far and one that lower prices lead to, beyond the ranges."""
+        if self.solution is None or not any(self.multipliers) or not self._fits():
+            return
+        for apart in _APART:
+            prices = [(1 - apart) * price for price in self.multipliers]
+            priced = folded(self.model, self.model.blocks, self.ranges, prices)
+            found = Profile.of(priced, (), self.plan).best().assignment
+            if not self._holds(found):
+                break
+            self._offer(found)
+        else:
+            return
+        for between in crossings(self.solution.assignment, found, self.program.order, self._holds):
+            self._offer(between)
 
     def _look_through(self) -> None:
         """Examine labellings in order of dual value: later ones cannot have a larger value."""
