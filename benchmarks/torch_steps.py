@@ -28,12 +28,9 @@ def losses() -> dict[str, Callable[..., Any]]:
 
     chunks = tt.losses.ChunkFBeta()
 
-    def likelihood(emissions: Any, transitions: Any, tags: Any, mask: Any) -> Any:
-        return -ttt.Chain(emissions, transitions, mask=mask).log_prob(tags).mean()
-
     return {
         "no loss": lambda emissions, transitions, *_: emissions.mean() + transitions.mean(),
-        "likelihood": likelihood,
+        "likelihood": ttt.NegativeLogLikelihood(),
         "F1 hinge": ttt.StructuredHinge(tt.losses.FBeta(background=0), scaling="slack"),
         "chunk-F1 hinge": ttt.StructuredHinge(chunks, scaling="slack", labels=LABELS),
         "expected chunk F1": ttt.ExpectedLoss(chunks, labels=LABELS),

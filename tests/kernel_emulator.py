@@ -81,6 +81,7 @@ def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     monkeypatch.setattr(compiling, "preparing", lambda _: nullcontext())
     monkeypatch.setattr(chains, "_WARPS", 1)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
+    monkeypatch.setattr(compiling, "has_clusters", lambda _: False)
     monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)
     monkeypatch.setattr(compiling, "plenty", lambda _: 0)
     monkeypatch.setattr(compiling, "block_memory", lambda _: 226 << 10)

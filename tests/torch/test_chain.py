@@ -268,6 +268,20 @@ def test_names_of_states(device):
     assert repr(chain) == "Chain(1 sentences, up to 2 positions, 2 tags)"
 
 
+def test_conditions_as_text_count_tags_by_name(device):
+    emissions, links = torch.randn(2, 4, 2, device=device), torch.randn(2, 2, device=device)
+    chain = ttt.Chain(emissions, links, [4, 3], states=["O", "B-NP"])
+    text, condition = "'B-NP' == 1 or O == 0", (tt.count(state=1) == 1) | (tt.count(state=0) == 0)
+    assert torch.equal(chain.topk(2, where=text).labels, chain.topk(2, where=condition).labels)
+    torch.testing.assert_close(chain.given(text).marginals, chain.given(condition).marginals)
+    with pytest.raises(tt.ModelError, match="where uses 'B-PN', which is not a label; did you mean 'B-NP'"):
+        chain.topk(1, where="'B-PN' == 1")
+    with pytest.raises(tt.ModelError, match="the condition uses 'x', which is not a label; the names are O"):
+        chain.given("x == 1")
+    with pytest.raises(tt.ModelError, match=r"tags by name, but they have no names; pass states=, or use"):
+        ttt.Chain(emissions, links).given("B == 1")
+
+
 def test_what_was_asked_without_gradients_has_them_later(device):
     ours = leaves(torch.randn(2, 3, 2, device=device), torch.randn(2, 2, device=device))
     chain = ttt.Chain(*ours)

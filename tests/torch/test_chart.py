@@ -189,6 +189,7 @@ def test_given_a_condition(device):
     scores, lengths = random_chart(1, device, 2)
     chart = ttt.Chart(scores, lengths, labels=["A", "B"])
     given = chart.given(tt.parsing.count("A") == 1)
+    assert torch.equal(given.argmax, chart.given("A == 1").argmax)
     for number, (trees, sums) in enumerate(enumerated(scores, lengths)):
         kept = trees[..., 0].flatten(1).sum(1) == 1
         shares = torch.softmax(torch.where(kept, sums, -torch.inf), 0)

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch_chains import enumerated, padded, random_chain  # noqa: E402
 
+import tallytree as tt  # noqa: E402
 import tallytree.torch as ttt  # noqa: E402
 
 
@@ -140,3 +141,20 @@ def test_workers_of_a_loader():
     loader = torch.utils.data.DataLoader(Sentences(), batch_size=2, num_workers=2)
     found = torch.cat(list(loader))
     torch.testing.assert_close(found, 3 * (torch.arange(4.0) + torch.log(torch.tensor(2.0))))
+
+
+def test_names_of_tags(device):
+    crf = ttt.CRF(3, batch_first=True, states=["O", "B-NP", "I-NP"]).to(device)
+    chain = crf.distribution(torch.tensor([[[0.0, 1, 5], [0, 3, 2], [1, 0, 2]]], device=device))
+    assert chain.topk(1, where=tt.valid_bio()).labels[0, 0].tolist() == [1, 1, 2]
+    with pytest.raises(tt.ModelError, match="there are 3 tags, but states has 2 names"):
+        ttt.CRF(3, states=["O", "B-NP"])
+
+
+def test_losses_of_a_distribution_reach_all_parameters(device):
+    crf = ttt.CRF(3, batch_first=True).to(device)
+    chain = crf.distribution(torch.randn(2, 4, 3, device=device))
+    loss = ttt.StructuredHinge(tt.losses.HammingDistance())
+    tags = torch.tensor([[0, 1, 2, 0], [2, 1, 0, 0]], device=device)
+    loss(chain.emissions, chain.transitions, tags, chain.mask).backward()
+    assert crf.start_transitions.grad is not None and crf.start_transitions.grad.any()

@@ -28,7 +28,7 @@ BAD = [
     (E, L, {"mask": torch.ones(2, 2, dtype=torch.bool)}, r"of shape \(2, 3\), like emissions, got \(2, 2\)"),
     (E, L, {"mask": torch.ones(2, 3)}, r"dtype torch.bool, got torch.float32; use mask.bool\(\)"),
     (E, L, {"mask": HOLE, "lengths": [3, 1]}, "give either lengths or a mask"),
-    (E, L, {"states": ["O"]}, "there are 2 tags, but states has 1 names"),
+    (E, L, {"states": ["O"]}, "there are 2 tags, but states has 1 name"),
     (
         E,
         torch.zeros(2, 2, device="meta"),

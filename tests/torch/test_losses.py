@@ -109,9 +109,15 @@ def test_what_is_wrong_is_said(device):
         ttt.StructuredHinge("chunk-f1", reduction="max")
     with pytest.raises(tt.ModelError, match="there are 2 tags, but labels has 3 names"):
         ttt.ExpectedLoss("chunk-f1", labels=["O", "B", "I"])(emissions, transitions, tags)
+    with pytest.raises(tt.ModelError, match=r"labels=\['O', 'B'\] contradicts the names passed to the loss"):
+        ttt.StructuredHinge(tt.losses.ChunkFBeta(["B", "O"]), labels=["O", "B"])
+    assert ttt.StructuredHinge(tt.losses.ChunkFBeta(["B", "O"]), labels=["B", "O"]).labels == ("B", "O")
     with pytest.raises(tt.ModelError, match="scaling"):
         ttt.StructuredHinge("chunk-f1", scaling="both")
-    with pytest.raises(tt.ModelError, match="has no tables"):
+    for loss in (tt.losses.FBeta(background="O"), "chunk-f1"):
+        with pytest.raises(tt.ModelError, match=r"the background 'O' of the loss is a name.*; pass labels="):
+            ttt.StructuredHinge(loss)(emissions, transitions, tags)
+    with pytest.raises(tt.ModelError, match="the tags have no names; pass labels="):
         ttt.ExpectedLoss("chunk-f1")(emissions, transitions, tags)
     emissions[0, 1, 0] = -torch.inf
     for loss in (ttt.StructuredHinge("hamming"), ttt.SoftmaxMargin("hamming")):
@@ -146,3 +152,63 @@ def test_a_risk_of_nothing_is_refused(device):
     risk = ttt.ExpectedLoss(tt.losses.HammingDistance())
     with pytest.raises(tt.InfeasibleError, match="sentence 1"):
         risk(emissions, torch.zeros(2, 2, device=device), torch.zeros(2, 3, dtype=torch.int64, device=device))
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize(("seed", "own"), [(s, o) for s in range(6) for o in (0, 1)])
+def test_negative_log_likelihoods(seed, own, reduction, device):
+    emissions, transitions, lengths = random_chain(seed, device, own, 0.2)
+    ours, theirs = ([t.clone().requires_grad_() for t in (emissions, transitions)] for _ in range(2))
+    every = enumerated(*theirs, lengths)
+    right = [int(torch.nonzero(scores > -torch.inf)[-1]) for _, scores in every]
+    tags = padded([tags[i] for (tags, _), i in zip(every, right, strict=True)], emissions.shape[1])
+    each = torch.stack(
+        [torch.logsumexp(scores, 0) - scores[i] for (_, scores), i in zip(every, right, strict=True)]
+    )
+    wanted = {"none": each, "sum": each.sum(), "mean": each.mean()}[reduction]
+    mask = (torch.arange(emissions.shape[1]) < lengths[:, None]).to(device)
+    found = ttt.NegativeLogLikelihood(reduction=reduction)(*ours, tags, mask)
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+    gain = torch.linspace(-1, 2, 3, dtype=found.dtype, device=device) if reduction == "none" else None
+    one = torch.autograd.grad(found, ours, gain)
+    other = torch.autograd.grad(wanted, theirs, gain, allow_unused=True)
+    for mine, slope, tensor in zip(one, other, theirs, strict=True):
+        known = torch.zeros_like(tensor) if slope is None else torch.nan_to_num(slope)
+        torch.testing.assert_close(mine, known, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_negative_log_likelihood_of_forbidden_tags(reduction, device):
+    emissions = torch.zeros(2, 3, 2, dtype=torch.float64, device=device)
+    emissions[0, 1, 1] = -torch.inf
+    emissions.requires_grad_()
+    tags = torch.tensor([[0, 1, 0], [0, 1, 0]], device=device)
+    loss = ttt.NegativeLogLikelihood(reduction=reduction)
+    found = loss(emissions, emissions.new_zeros(2, 2), tags)
+    wanted = torch.tensor([torch.inf, 8.0]).log() if reduction == "none" else torch.tensor(torch.inf)
+    torch.testing.assert_close(found.cpu(), wanted.to(found.dtype))
+    (slopes,) = torch.autograd.grad(found.sum(), emissions)
+    assert not slopes[0].any() and slopes[1].any()
+
+
+@pytest.mark.parametrize(
+    "made", [ttt.NegativeLogLikelihood, lambda **more: module("slack", RECIPES[2], None, **more)]
+)
+def test_sentences_as_the_second_dimension(made, device):
+    emissions, transitions, lengths = random_chain(3, device)
+    emissions, transitions = (
+        torch.nan_to_num(emissions, neginf=-3.0),
+        torch.nan_to_num(transitions, neginf=-3.0),
+    )
+    mask = (torch.arange(emissions.shape[1]) < lengths[:, None]).to(device)
+    tags = torch.zeros(mask.shape, dtype=torch.int64, device=device)
+    wanted = made()(emissions, transitions, tags, mask)
+    found = made(batch_first=False)(emissions.transpose(0, 1), transitions, tags.T, mask.T)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+    with pytest.raises(tt.ModelError, match="transpose them, or pass batch_first=False"):
+        made()(
+            torch.zeros(3, 2, 2, device=device),
+            torch.zeros(2, 2, device=device),
+            tags[:1, :1].expand(3, 2) * 0,
+            torch.tensor([[1, 1], [0, 1], [0, 1]], dtype=torch.bool, device=device),
+        )

@@ -22,7 +22,14 @@ from tallytree.torch.chain import Chain
 from tallytree.torch.chart import Chart
 from tallytree.torch.conditioned import Conditioned
 from tallytree.torch.crf import CRF
-from tallytree.torch.losses import ExpectedLoss, SoftmaxMargin, StructuredHinge, StructuredLoss
+from tallytree.torch.losses import (
+    ExpectedLoss,
+    NegativeLogLikelihood,
+    SoftmaxMargin,
+    StructuredHinge,
+    StructuredLoss,
+    TrainingLoss,
+)
 from tallytree.torch.replays import check_replays
 from tallytree.torch.structured import Structured, TopK
 from tallytree.torch.tally import Tally
@@ -33,12 +40,14 @@ __all__ = [
     "Chart",
     "Conditioned",
     "ExpectedLoss",
+    "NegativeLogLikelihood",
     "SoftmaxMargin",
     "Structured",
     "StructuredHinge",
     "StructuredLoss",
     "Tally",
     "TopK",
+    "TrainingLoss",
     "check_replays",
 ]
 

@@ -12,6 +12,8 @@ from torch import Tensor
 from tallytree.answers.solution import Solution
 from tallytree.bulk.tallied_chains import bound_on
 from tallytree.errors import ModelError
+from tallytree.statistics.recipes import count
+from tallytree.statistics.statistic import Recipe
 from tallytree.torch.backends import Backend, backend_of
 from tallytree.torch.cpu import laid
 from tallytree.torch.eager import eager
@@ -35,6 +37,7 @@ from tallytree.torch.inputs import (
 )
 from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
+from tallytree.values import counted
 
 
 class Chain(Structured):
@@ -56,7 +59,7 @@ class Chain(Structured):
     mask : bool tensor of shape (B, T), optional
         The same, as ones followed by zeros.
     states : sequence of str, optional
-        The names of the tags, for use in statistics.
+        The names of the tags, for use in statistics and constraints.
 
     Examples
     --------
@@ -82,7 +85,7 @@ class Chain(Structured):
         self.tags = self.emissions.shape[2]
         self._ends = ends_of(lengths, mask, self.emissions)
         if states is not None and len(states) != self.tags:
-            raise ModelError(f"there are {self.tags} tags, but states has {len(states)} names")
+            raise ModelError(f"there are {self.tags} tags, but states has {counted(len(states), 'name')}")
         self.states = None if states is None else tuple(states)
 
     @cached_property
@@ -245,6 +248,13 @@ class Chain(Structured):
         """Return the sentences as models, for use with the rest of the library (:class:`Model`)."""
         chains = laid(self._given.scores(self._ends, backend_of(self.device, "models")))
         return [chains.model(number, self.states) for number in range(len(self.lengths))]
+
+    @property
+    def _names(self) -> tuple[str, ...] | None:
+        return self.states
+
+    def _count(self, name: str) -> Recipe:
+        return count(state=name, name=name)
 
     @property
     def event_shape(self) -> torch.Size:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
 from tallytree.errors import InfeasibleError, ModelError
+from tallytree.parsing.counts import count
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import Parse
@@ -320,6 +321,13 @@ class Chart(Structured):
         for label, start, end in tree.constituents():
             ones[start, end - 1, self.labels.index(label)] = 1
         return torch.from_numpy(ones).view(self.event_shape)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.labels
+
+    def _count(self, name: str) -> TreeStatistic:
+        return count(name, name=name)
 
     def _counted(self, labels: Tensor, number: int, statistics: tuple[Any, ...]) -> list[int]:
         tree = self._read(labels.reshape(self._full_shape[1:]), int(self.lengths[number]))

@@ -51,8 +51,8 @@ class Conditioned:
     tensor([0.7500, 0.2500])
     """
 
-    def __init__(self, whole: Structured, condition: Constraint) -> None:
-        self.whole, self.condition = whole, checked_condition(condition)
+    def __init__(self, whole: Structured, condition: Constraint | str) -> None:
+        self.whole, self.condition = whole, checked_condition(whole.condition(condition, "the condition"))
 
     @cached_property
     def _statistics(self) -> tuple[Any, ...]:

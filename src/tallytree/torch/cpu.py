@@ -80,10 +80,10 @@ def _indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
     return by_emissions, by_transitions
 
 
-def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``log p(tags)`` of each sentence; tags must be valid in the padding, too."""
+def log_prob(scores: Scores, tags: Tensor, sign: float = 1.0) -> tuple[Tensor, Pull]:
+    """Return ``log p(tags)`` times a sign of each sentence; tags must be valid in the padding, too."""
     surprise, pulled = _summed(scores, tags.numpy().reshape(-1))
-    return surprise.neg_(), lambda gain: pulled(-gain)
+    return (surprise, pulled) if sign < 0 else (surprise.neg_(), lambda gain: pulled(-gain))
 
 
 def _summed(scores: Scores, truths: np.ndarray | None) -> tuple[Tensor, Pull]:

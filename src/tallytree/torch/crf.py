@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from tallytree.torch.backends import backend_of
 from tallytree.torch.chain import Chain, log_prob
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Reduction, ends_of
-from tallytree.torch.inputs import Ends, checked_chain, whole_tags
+from tallytree.torch.inputs import Ends, checked_chain, turned, whole_tags
 
 _REDUCTIONS = get_args(Reduction)
 
@@ -29,6 +30,8 @@ class CRF(nn.Module):
         The number of tags.
     batch_first : bool
         Whether sentences are the first dimension of tensors, or the second (default).
+    states : sequence of str, optional
+        The names of the tags, for constraints and statistics of :meth:`distribution`.
 
     Attributes
     ----------
@@ -46,11 +49,16 @@ class CRF(nn.Module):
     4
     """
 
-    def __init__(self, num_tags: int, batch_first: bool = False) -> None:
+    def __init__(
+        self, num_tags: int, batch_first: bool = False, *, states: Sequence[str] | None = None
+    ) -> None:
         if isinstance(num_tags, bool) or not isinstance(num_tags, int) or num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
+        if states is not None and len(states) != num_tags:
+            raise ModelError(f"there are {num_tags} tags, but states has {len(states)} names")
         self.num_tags, self.batch_first = num_tags, batch_first
+        self.states = None if states is None else tuple(states)
         self.start_transitions = nn.Parameter(torch.empty(num_tags))
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
@@ -93,13 +101,19 @@ class CRF(nn.Module):
 
     @eager
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> Chain:
-        """Return the distribution over taggings, as a :class:`Chain`."""
+        """Return the distribution over taggings, as a :class:`Chain`; sentences are its first dimension.
+
+        Its emissions include the scores of first and last tags, so losses can be computed from it::
+
+            chain = crf.distribution(emissions, mask)
+            hinge(chain.emissions, chain.transitions, tags, chain.mask)  # tags with sentences first
+        """
         given, ends = self._checked(emissions, mask)
         places = torch.arange(given.emissions.shape[1], device=given.emissions.device)
         first = (places == 0).view(1, -1, 1)
         last = (places == (ends.lengths.to(places.device) - 1).unsqueeze(1)).unsqueeze(-1)
         added = first * self.start_transitions + last * self.end_transitions
-        return Chain(given.emissions + added, self.transitions, ends.lengths)
+        return Chain(given.emissions + added, self.transitions, ends.lengths, states=self.states)
 
     def _checked(
         self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
@@ -124,9 +138,9 @@ class CRF(nn.Module):
         ends = ends_of(None, None if mask is None else self._turned(mask), given, first=True)
         return Given(given, links, self.start_transitions, self.end_transitions), ends
 
-    def _turned(self, tensor: Tensor) -> Tensor:
+    def _turned(self, tensor: Any) -> Any:
         """Return a tensor with sentences as the first dimension."""
-        return tensor if self.batch_first or not isinstance(tensor, Tensor) else tensor.transpose(0, 1)
+        return tensor if self.batch_first else turned(tensor)
 
     def __repr__(self) -> str:
         return f"CRF(num_tags={self.num_tags})"

@@ -178,10 +178,16 @@ def _lengths_of_mask(mask: Tensor, longest: int, first: bool) -> Tensor:
         number = int(torch.nonzero(holes.any(1))[0])
         raise ModelError(
             f"the mask of sentence {number} has a hole: all ones must come before the zeros; "
-            "move the positions of the sentence together"
+            "move the positions of the sentence together; if the tensors have shape (positions, sentences), "
+            "transpose them, or pass batch_first=False to a loss"
         )
     _check_range(lengths, longest, "mask")
     return lengths
+
+
+def turned(tensor: Any) -> Any:
+    """Return a tensor with its first two dimensions swapped, so that sentences come first."""
+    return tensor.transpose(0, 1) if isinstance(tensor, Tensor) and tensor.ndim > 1 else tensor
 
 
 def mask_of(lengths: Tensor, longest: int) -> Tensor:

@@ -3,6 +3,7 @@
 With ``F`` the score of a tagging, ``y*`` the true one and ``Δ`` a loss of the library, such as the
 F-measure of chunks:
 
+* :class:`NegativeLogLikelihood`: ``log Σ_y exp F(y) − F(y*)``;
 * :class:`StructuredHinge`: ``max_y Δ(y) + F(y) − F(y*)`` (margin scaling), or
   ``max_y Δ(y) (1 + F(y) − F(y*))`` (slack scaling);
 * :class:`SoftmaxMargin`: ``log Σ_y exp(F(y) + Δ(y)) − F(y*)``;
@@ -25,36 +26,29 @@ from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.torch.backends import Backend, backend_of
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Pull, Scores, computed, ends_of, right_of
-from tallytree.torch.inputs import Ends, checked_chain, whole_tags
+from tallytree.torch.inputs import Ends, checked_chain, turned, whole_tags
 
 Reduction = Literal["mean", "sum", "none"]
 
 
-class StructuredLoss(nn.Module):
+class TrainingLoss(nn.Module):
     """Base class of losses of scores and true tags.
 
     Parameters
     ----------
-    loss : Loss or str
-        The loss of a wrong tagging: a recipe, such as ``tt.losses.FBeta(background=0)``, or its name. For
-        losses of chunks the tags need names: pass ``labels``, or pass them to the loss, as in
-        ``tt.losses.ChunkFBeta(labels)``.
-    labels : sequence of str, optional
-        The names of the tags, in the order of their numbers.
     reduction : {"mean", "sum", "none"}
         Over sentences.
+    batch_first : bool
+        Whether sentences are the first dimension of emissions, tags and mask, or the second, which is the
+        default of :class:`CRF`.
     """
 
-    def __init__(
-        self, loss: Loss | str, *, labels: Sequence[str] | None = None, reduction: Reduction = "mean"
-    ) -> None:
+    def __init__(self, *, reduction: Reduction = "mean", batch_first: bool = True) -> None:
         super().__init__()
-        recipe = as_loss(loss)
-        names = recipe.truth if labels is None else labels
         if reduction not in get_args(Reduction):
             raise ModelError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
-        self.loss, self.reduction = recipe.replace(truth=None), reduction
-        self.labels = None if names is None else tuple(names)
+        self.reduction: Reduction = reduction
+        self.batch_first = batch_first
 
     @eager
     def forward(
@@ -68,6 +62,8 @@ class StructuredLoss(nn.Module):
             As for :class:`Chain`.
         tags : int tensor of shape (B, T)
             The true tags.
+
+        Without ``batch_first``, the first two dimensions of emissions, tags and mask are (T, B).
         """
         given, ends, right = self._checked(emissions, transitions, tags, mask)
 
@@ -75,6 +71,73 @@ class StructuredLoss(nn.Module):
             return self._computed(backend.functions, scores, right_of(right, scores, backend))
 
         return computed(self._function, compute, ends, given, self.reduction)
+
+    _function: str
+    """The backend function that is needed."""
+
+    def _checked(
+        self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
+    ) -> tuple[Given, Ends, Tensor]:
+        if not self.batch_first:
+            emissions, tags, mask = map(turned, (emissions, tags, mask))
+        given = Given(*checked_chain(emissions, transitions))
+        return given, ends_of(None, mask, given.emissions), whole_tags(tags, given.emissions)
+
+    @abstractmethod
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        """Return the loss of each sentence and its derivatives, by the functions of a backend."""
+
+    def extra_repr(self) -> str:
+        """Describe the parameters."""
+        return f"reduction={self.reduction!r}, batch_first={self.batch_first}"
+
+
+class NegativeLogLikelihood(TrainingLoss):
+    """The negative log-likelihood ``−log p(y*)`` of the true tags, the loss of a conditional random field.
+
+    It is ``-Chain(emissions, transitions, mask=mask).log_prob(tags).mean()`` in one call, which is faster for
+    small batches on a GPU. The parameters are those of :class:`TrainingLoss`.
+
+    Examples
+    --------
+    >>> loss = NegativeLogLikelihood()
+    >>> loss(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]])).exp()
+    tensor(4.0000)
+    """
+
+    _function = "log_prob"
+
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        found: tuple[Tensor, Pull] = functions.log_prob(scores, tags, -1.0)
+        return found
+
+
+class StructuredLoss(TrainingLoss):
+    """Base class of losses that compare all taggings with the true one by a loss of the library.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        The loss of a wrong tagging: a recipe, such as ``tt.losses.FBeta(background=0)``, or its name. For
+        losses of chunks the tags need names: pass ``labels``.
+    labels : sequence of str, optional
+        The names of the tags, in the order of their numbers.
+    reduction, batch_first
+        As for :class:`TrainingLoss`.
+    """
+
+    def __init__(
+        self,
+        loss: Loss | str,
+        *,
+        labels: Sequence[str] | None = None,
+        reduction: Reduction = "mean",
+        batch_first: bool = True,
+    ) -> None:
+        super().__init__(reduction=reduction, batch_first=batch_first)
+        recipe = as_loss(loss)
+        self.labels = _names_of(recipe, labels)
+        self.loss = recipe.replace(truth=None)
 
     def device_bytes(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
@@ -92,26 +155,37 @@ class StructuredLoss(nn.Module):
         return found
 
     _function = "objective"
-    """The backend function that is needed."""
     _objective = "hinge"
     """What is computed, for the memory that it needs."""
 
     def _checked(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None
     ) -> tuple[Given, Ends, Tensor]:
-        given = Given(*checked_chain(emissions, transitions))
-        count = given.emissions.shape[2]
+        found = super()._checked(emissions, transitions, tags, mask)
+        count = found[0].emissions.shape[2]
         if self.labels is not None and len(self.labels) != count:
             raise ModelError(f"there are {count} tags, but labels has {len(self.labels)} names")
-        return given, ends_of(None, mask, given.emissions), whole_tags(tags, given.emissions)
-
-    @abstractmethod
-    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-        """Return the loss of each sentence and its derivatives, by the functions of a backend."""
+        named = getattr(self.loss, "background", None)
+        if self.labels is None and isinstance(named, str):
+            raise ModelError(
+                f"the background {named!r} of the loss is a name, but the tags have no names; pass labels="
+            )
+        return found
 
     def extra_repr(self) -> str:
-        """Describe the loss."""
-        return f"{self.loss}, reduction={self.reduction!r}"
+        """Describe the loss and the parameters."""
+        return f"{self.loss}, {super().extra_repr()}"
+
+
+def _names_of(recipe: Loss, labels: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of the tags: as given, or those that the loss has in place of a truth."""
+    names = None if labels is None else tuple(labels)
+    own = None if recipe.truth is None else tuple(recipe.truth)
+    if names is not None and own is not None and names != own:
+        raise ModelError(
+            f"labels={list(names)} contradicts the names passed to the loss, {list(own)}; pass labels= only"
+        )
+    return own if names is None else names
 
 
 class StructuredHinge(StructuredLoss):
@@ -119,7 +193,7 @@ class StructuredHinge(StructuredLoss):
 
     Parameters
     ----------
-    loss, labels, reduction
+    loss, labels, reduction, batch_first
         As for :class:`StructuredLoss`.
     scaling : {"margin", "slack"}
         Whether the loss is added as a margin, or multiplies a margin of 1.
@@ -135,7 +209,7 @@ class StructuredHinge(StructuredLoss):
     --------
     >>> import tallytree as tt
     >>> labels = ["O", "B-NP", "I-NP"]
-    >>> hinge = StructuredHinge(tt.losses.ChunkFBeta(labels), scaling="slack")
+    >>> hinge = StructuredHinge(tt.losses.ChunkFBeta(), scaling="slack", labels=labels)
     >>> hinge(torch.zeros(1, 4, 3), torch.zeros(3, 3), torch.tensor([[0, 1, 2, 0]]))
     tensor(1.)
     """
@@ -147,8 +221,9 @@ class StructuredHinge(StructuredLoss):
         scaling: Scaling = "margin",
         labels: Sequence[str] | None = None,
         reduction: Reduction = "mean",
+        batch_first: bool = True,
     ) -> None:
-        super().__init__(loss, labels=labels, reduction=reduction)
+        super().__init__(loss, labels=labels, reduction=reduction, batch_first=batch_first)
         checked_scaling(scaling, self.loss)
         self.scaling: Scaling = scaling
         self.gap: Tensor = torch.zeros(0)

@@ -16,6 +16,9 @@ from tallytree.kbest import k_best
 from tallytree.model.inputs import whole_number
 from tallytree.solving import distribution
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.formula_constraints import as_condition_on
+from tallytree.statistics.formulas import Formula
+from tallytree.statistics.linear import Term
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import attached
 
@@ -78,6 +81,15 @@ class Structured(ABC):
     def event_shape(self) -> torch.Size:
         """The shape of a structure."""
 
+    @property
+    @abstractmethod
+    def _names(self) -> Sequence[str] | None:
+        """The names of tags or labels, which stand for their counts in a condition given as a string."""
+
+    @abstractmethod
+    def _count(self, name: str) -> Term:
+        """Return the statistic that a name stands for."""
+
     @abstractmethod
     def _written(self, answer: Any, number: int) -> Tensor:
         """Convert a structure of a sentence from the library's form to a tensor."""
@@ -134,29 +146,41 @@ class Structured(ABC):
         """The highest score of each sentence, with gradient."""
         return self.score(self.argmax)
 
-    def given(self, condition: Constraint) -> Conditioned:
+    def condition(self, where: Constraint | str | None, what: str = "where") -> Constraint | None:
+        """Return a constraint; in a string, the name of a tag or label stands for its count."""
+        if not isinstance(where, str):
+            return where
+        if self._names is None:
+            raise ModelError(
+                f"{where!r} uses tags by name, but they have no names; pass states=, or use a constraint "
+                "such as tt.count(state=1) >= 2"
+            )
+        return as_condition_on(what, Formula(where), [], self._names, self._count)
+
+    def given(self, condition: Constraint | str) -> Conditioned:
         """Return the distribution over the structures that satisfy a condition on tallies.
 
         Parameters
         ----------
-        condition : Constraint
+        condition : Constraint or str
             A condition such as ``tt.count(state=1) <= 3``, or on a tally, ``t == 3``; several are joined by
-            ``&`` and ``|``.
+            ``&`` and ``|``. In a string, the name of a tag or label stands for its count:
+            ``"'B-NP' <= 3 or O == 0"``.
         """
         from tallytree.torch.conditioned import Conditioned
 
         return Conditioned(self, condition)
 
     @eager
-    def topk(self, k: int, where: Constraint | None = None) -> TopK:
+    def topk(self, k: int, where: Constraint | str | None = None) -> TopK:
         """Find the k structures with the highest scores, exactly, among those that satisfy a constraint.
 
         Parameters
         ----------
         k : int
             The number of structures.
-        where : Constraint, optional
-            The constraint to satisfy, as for :func:`tallytree.solve`.
+        where : Constraint or str, optional
+            The constraint to satisfy, as for :func:`tallytree.solve`; strings as for :meth:`given`.
 
         Examples
         --------
@@ -169,10 +193,11 @@ class Structured(ABC):
                 [1, 0]]), tensor([2., 1.]))
         """
         count, batch = whole_number(k, "k", least=1), len(self.lengths)
+        constraint = self.condition(where)
         labels = torch.zeros(count, batch, *self.event_shape, dtype=torch.int64)
         found = torch.zeros(count, batch, dtype=torch.bool)
         for number, subject in enumerate(self.subjects()):
-            for rank, one in enumerate(k_best(subject, count, where=where)):
+            for rank, one in enumerate(k_best(subject, count, where=constraint)):
                 labels[rank, number] = self._written(one, number)
                 found[rank, number] = True
         labels, found = labels.to(self.device), found.to(self.device)

@@ -137,8 +137,8 @@ class Counts:
     def on(self, device: str) -> counted.Tallies:
         chunks = self.tallies.chunks
         if chunks is not None:
-            its = chunks.marks, chunks.goes_on, chunks.pairs, chunks.groups
-            chunks = counted.Chunks(*(tensor.to(device) for tensor in its))
+            its = chunks.marks, chunks.goes_on, chunks.pairs, chunks.before
+            chunks = counted.Chunks(*(tensor.to(device) for tensor in its), chunks.outside, chunks.extra_rows)
         shifts, boxes = self.tallies.shifts.to(device), self.tallies.boxes.to(device)
         return dataclasses.replace(self.tallies, shifts=shifts, boxes=boxes, chunks=chunks)
 
@@ -177,9 +177,10 @@ def chunk_counts(problem: Drawn, seed: int) -> Counts:
         .expand(sentences, positions, -1)
         .contiguous()
     )
-    groups = torch.tensor([[s, s + 1] for s in range(1, states, 2)] + [[0, -1]], dtype=torch.int32)
-    its = bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32), groups
-    chunks = counted.Chunks(marks, *its)
+    continued = [[s for s, to in pairs if to == state] for state in range(states)]
+    before = torch.tensor([[*some, -1, -1][:2] for some in continued], dtype=torch.int32).T.contiguous()
+    its = bits[:, None].contiguous(), torch.tensor(pairs, dtype=torch.int32), before
+    chunks = counted.Chunks(marks, *its, outside=0, extra_rows=2)
     width = 1 + (marks[..., 0] >= 2).cumsum(1)
     boxes = torch.stack([torch.arange(2, positions + 2).expand_as(width), width], 2).int()
     tallies = counted.Tallies(shifts, *counted.placed(boxes), (positions + 1) * unit, unit, chunks=chunks)

@@ -85,6 +85,7 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
     [
         (likelihood, 1, 2),  # autograd makes the gradient of the loss itself
         (log_prob, 6, 2),
+        (loss(ttt.NegativeLogLikelihood()), 1, 2),
         (loss(ttt.StructuredHinge(F1, scaling="slack")), 1, 3),
         (loss(ttt.StructuredHinge(CHUNKS, scaling="slack")), 1, 3),
         (loss(ttt.SoftmaxMargin(CHUNKS)), 1, 3),
@@ -92,7 +93,7 @@ F1, CHUNKS = tt.losses.FBeta(background=0), tt.losses.ChunkFBeta(NAMES)
         (tally, 5, 4),
         (decoding, 0, 2),
     ],
-    ids=["likelihood", "log_prob", "f1", "chunk-f1", "softmax-margin", "risk", "tally", "decoding"],
+    ids=["likelihood", "log_prob", "nll", "f1", "chunk-f1", "softmax-margin", "risk", "tally", "decoding"],
 )
 def test_few_operations(emulated_gpu, monkeypatch, what, most, launches):
     made, call = [], kernel_emulator.Emulated.__call__

@@ -35,8 +35,10 @@ def likelihood(reduction):
 
 
 WAYS = [likelihood(one) for one in ("mean", "token_mean", "none")]
+WAYS += [ttt.NegativeLogLikelihood(reduction=one) for one in ("mean", "none")]
 WAYS += [made(loss, one) for made in MODULES for loss in LOSSES for one in ("mean", "none")]
 WAY_IDS = [f"likelihood-{one}" for one in ("mean", "token_mean", "none")]
+WAY_IDS += [f"nll-{one}" for one in ("mean", "none")]
 WAY_IDS += [f"{name}-{i}-{one}" for name in IDS for i in range(3) for one in ("mean", "none")]
 
 

@@ -42,8 +42,8 @@ _MANY = "sums with so many tags"
 # --- without counts ----------------------------------------------------------------------------------------
 
 
-def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] | None:
-    """Return log Z, or the log-probability of tags, of each sentence; None if it does not fit."""
+def _summed(scores: Scores, tags: Tensor | None = None, sign: float = 1.0) -> tuple[Tensor, Pull] | None:
+    """Return log Z of each sentence, or the log-probability of tags times a sign; None if it does not fit."""
     sizes = plain.sizes_of(scores.emissions, scores.transitions)
     if not sizes.fits:
         return None
@@ -52,12 +52,11 @@ def _summed(scores: Scores, tags: Tensor | None = None) -> tuple[Tensor, Pull] |
     chains, all_of_them = seen.chains, Totalled(scores)
     apart = scores.reduction == "none" and scores.slopes and chains.apart
     slopes = scores.slopes and (apart or not chains.shared or scores.reduction != "none")
-    values, first = plain.likelihood(
-        chains, tags, slopes=slopes, apart=apart, found=seen.telling(), total=all_of_them.total
-    )
+    ask = partial(plain.likelihood, chains, tags, sign=sign)
+    values, first = ask(slopes=slopes, apart=apart, found=seen.telling(), total=all_of_them.total)
 
     def again(gains: Tensor | None = None) -> plain.Summed:
-        _, sums = plain.likelihood(chains, tags, gains, slopes=True)
+        _, sums = ask(gains, slopes=True)
         assert sums is not None
         return sums
 
@@ -80,10 +79,10 @@ def log_partition(scores: Scores) -> tuple[Tensor, Pull]:
     return found
 
 
-def log_prob(scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-    """Return ``log p(tags)`` of each sentence; for forbidden tags, -inf with zero derivatives."""
-    found: tuple[Tensor, Pull] = _summed(scores, tags) or _elsewhere(cpu.log_prob, scores, _MANY, tags)
-    return found
+def log_prob(scores: Scores, tags: Tensor, sign: float = 1.0) -> tuple[Tensor, Pull]:
+    """Return ``log p(tags)`` times a sign of each sentence; for forbidden tags, derivatives are zero."""
+    found: tuple[Tensor, Pull] | None = _summed(scores, tags, sign)
+    return found or _elsewhere(cpu.log_prob, scores, _MANY, tags, sign)
 
 
 def marginals(scores: Scores) -> tuple[Tensor, Pull]:

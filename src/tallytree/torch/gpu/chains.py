@@ -36,8 +36,8 @@ SMALL = 32
 """Up to this number of tags, a block adds up its own tables of derivatives."""
 
 
-_LIKELIHOOD = packing(PADDED, ENDS, "6P", FINDINGS, TOTAL, "i")
-"""Labels, upstream, values, slopes, kept, edges; apart: ``Likelihood`` in ``kernels/plain.cu``."""
+_LIKELIHOOD = packing(PADDED, ENDS, "6P", FINDINGS, TOTAL, "di")
+"""Labels, upstream, values, slopes, kept, edges; sign, apart: ``Likelihood`` in ``kernels/plain.cu``."""
 _GATHERING = packing(PADDED, "Pd6P2iP")
 """Gains, rate, slopes, edges, by nodes, weights, start, end; uniform, tables; words: there, too."""
 
@@ -272,12 +272,13 @@ def likelihood(
     labels: Tensor | None = None,
     upstream: Tensor | None = None,
     *,
+    sign: float = 1.0,
     slopes: bool = False,
     apart: bool = False,
     found: Findings = NO_FINDINGS,
     total: Total = NO_TOTAL,
 ) -> tuple[Tensor, Summed | None]:
-    """Return log Z, or the log-probability of labels (B, T), of each sentence, float64.
+    """Return log Z, or the log-probability of labels (B, T) times a sign, of each sentence, float64.
 
     `slopes`: whether to return derivatives, times `upstream` (B,) if given, in the dtype of the scores; with
     the tables of sentences `apart`. `found`: for checks of the inputs, which also find the lengths.
@@ -291,7 +292,7 @@ def likelihood(
         sums = chains.empty_slopes(blocks, tables, sizes.messages)
         nodes, edges, messages = sums.nodes.data_ptr(), sums.edges, sums.messages
     places = address(labels), address(upstream), values.data_ptr(), nodes, messages, edges
-    inputs = _LIKELIHOOD(*chains.inputs, *chains.ends, *places, *found, *total, apart)
+    inputs = _LIKELIHOOD(*chains.inputs, *chains.ends, *places, *found, *total, sign, apart)
     memory = sizes.memory(3, True, slopes)
     chains.launch("plain.cu", "likelihood", inputs, blocks=blocks, memory=memory)
     return values, sums if sums is None or not apart else sums._replace(tables=chains.shape[0])

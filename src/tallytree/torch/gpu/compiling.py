@@ -22,6 +22,7 @@ from tallytree.kernels.launches import launch_kernel
 _HEADERS = (
     "numbers.cuh",
     "sentences.cuh",
+    "team.cuh",
     "words.cuh",
     "looking.cuh",
     "messages.cuh",
@@ -161,6 +162,12 @@ def kernel(source: str, name: str, device: torch.device, **settings: Any) -> Ker
 def processors(device: torch.device) -> int:
     """Return the number of multiprocessors of a device."""
     return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+@functools.cache
+def has_clusters(device: torch.device) -> bool:
+    """Return whether blocks of a device can work together: since compute capability 9.0 (Hopper)."""
+    return torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 @functools.cache

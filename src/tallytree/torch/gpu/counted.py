@@ -7,9 +7,8 @@ numbered like the cells of a grid, row by row. ``kernels/counted.cuh`` describes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from math import ceil
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,23 +17,13 @@ from tallytree.errors import BudgetError
 from tallytree.planning.budget import readable_bytes
 from tallytree.torch.gpu import compiling
 from tallytree.torch.gpu.chains import NAMES, SMALL, Chains, address
+from tallytree.torch.gpu.layouts import TEAMS, WARPS, Layout, Sized, layout_of
 from tallytree.torch.gpu.structures import PADDED, packing
 
 _THREADS = 1024
 """Threads per multiprocessor; for sums more than run at once, so that blocks end about together."""
-_WIDE = 160
-"""Columns of a position, on average, from which a search takes more threads."""
-_TILES = {True: (28, 16), False: (24, 24)}
-"""The maximum number of states of a tile if there is one, and if there are several; for searches and sums."""
-_WARPS = 4
-"""Warps per block of a search by bounds, each of which takes a sentence."""
-_MOST_LISTED = 1024
-"""The maximum number of tallies that a search by bounds keeps of a sentence."""
 _LARGE, _MANY = 5e5, 2e9
 """Steps of the tables of the longest sentence, and of a batch of such, from which bounds are tried first."""
-_MET = 13
-"""The labellings that it keeps, ``kPasses + 1`` in ``kernels/sweeps.cuh``."""
-_REAL = {torch.float32: 4, torch.float64: 8}
 
 
 @dataclass(frozen=True)
@@ -43,15 +32,17 @@ class Chunks:
 
     ``marks`` (B, T, 1 + k) has for each position 1 if a true chunk starts there plus 2 if one ended just
     before, then the k labels of its type, -1 for none; ``goes_on`` (C, ceil(C / 32)) has bit ``to`` of row
-    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those. ``groups`` (types +
-    1, k) has the labels of each type, and the label outside of chunks, if there is one, as the first of its
-    own; -1 for none.
+    ``s`` set if label ``to`` after ``s`` continues the same chunk; ``pairs`` lists those, and ``before``
+    (ways, C) has the labels ``s`` of each label, -1 for none. ``outside`` is the label outside of chunks, or
+    -1.
     """
 
     marks: Tensor | int  # or its address
     goes_on: Tensor
     pairs: Tensor
-    groups: Tensor
+    before: Tensor
+    outside: int
+    extra_rows: int  # k
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class Tallies:
     @property
     def extra_rows(self) -> int:
         """The number of rows of a table besides those of the states."""
-        return 0 if self.chunks is None else self.chunks.groups.shape[1]
+        return 0 if self.chunks is None else self.chunks.extra_rows
 
     @property
     def exceptions(self) -> int:
@@ -95,116 +86,9 @@ def placed(boxes: Tensor) -> tuple[Tensor, int]:
     return found, int(sizes.sum(1).max())
 
 
-_BATCH = packing(PADDED, "7P7i")
-"""Shifts, rows, boxes, marks, goes on, pairs, groups; numbers of pairs, groups and tallies, line, columns,
-number of rows, by length: ``Batch`` in ``kernels/counted.cuh``."""
-
-
-class Sized(NamedTuple):
-    """What the memory of a launch depends on."""
-
-    states: int
-    positions: int
-    columns: int
-    tallies: int
-    extra_rows: int
-    exceptions: int
-    groups: int
-    by_position: bool  # whether positions are counted, relative to true tags
-    chunks: bool
-    real: torch.dtype
-    most: bool
-    few: bool  # sentences
-    room: int  # shared memory of a block
-
-
-class Layout:
-    """Threads and memory of a block, which processes one sentence at a time.
-
-    Attributes
-    ----------
-    tiles, padded : int
-        The number of tiles of states, and the number of states rounded up to full tiles.
-    columns : int
-        The number of columns of its tables: of a sentence, and of two positions of a backward pass.
-    bytes : int
-        The size of its tables.
-    memory, staged : int
-        Its shared memory, and what a backward pass needs besides.
-    threads : int
-        About one per column, within limits. For few sentences, blocks are larger, so that the device is not
-        idle.
-    listed : int
-        The number of tallies that a search by bounds keeps of a sentence; 0 if there is no such search, which
-        is for counts of positions relative to true tags, the rows of shifts.
-    """
-
-    def __init__(self, size: Sized) -> None:
-        self._size, states, real = size, size.states, _REAL[size.real]
-        one, several = _TILES[size.most]
-        self.tiles = 1 if states <= one else ceil(states / several)
-        rows, self.padded = states + size.extra_rows, self.tiles * 4 * ceil(states / self.tiles / 4)
-        self.columns = size.columns + 2 * size.tallies
-        self.bytes = self.columns * rows * real
-        self.memory = self._arrivals(real) if size.chunks and size.most else self._work(rows, real)
-        self.threads = self._threads()
-        self.staged = self._staged(self.threads)
-        self._small = max(self.columns, rows * size.tallies) < 2**31
-        self.listed = self._listed()
-
-    def fits(self, gradient: bool) -> bool:
-        """Return whether column numbers fit in 32 bits, and the weights of a step in a block's memory."""
-        return self._small and self.memory + (self.staged if gradient else 0) <= self._size.room
-
-    def _threads(self) -> int:
-        size = self._size
-        if size.tallies <= 64:
-            return 32
-        if size.few:
-            threads = 512 if size.most else 256
-        else:
-            wide = size.columns > _WIDE * size.positions
-            several = 512 if size.states > _TILES[True][0] else 256
-            threads = several if size.most and wide and not size.chunks else 128
-        while threads > 32 and not size.most and self._staged(threads) > size.room - self.memory:
-            threads //= 2
-        return threads
-
-    def _work(self, rows: int, real: int) -> int:
-        """Return the shared memory of a block: ``Work`` in ``kernels/counted.cuh``."""
-        size, integers = self._size, 4 * (2 * self.padded + 4 * rows + 1)
-        tables = ((size.states + 2) * self.padded + 4) * real
-        return tables + size.exceptions * (24 + 2 * real) + integers + 16
-
-    def _arrivals(self, real: int) -> int:
-        """Return the shared memory of a search with chunks: ``Arrivals`` in ``kernels/gathering.cuh``."""
-        size, padded, extra = self._size, self.padded, self._size.extra_rows
-        steps = (extra + extra**2) * real
-        turn = ceil((padded * real + steps + 4 * (2 * extra + 2)) / 16) * 16
-        group = ceil((4 * extra + steps) / 16) * 16
-        marks = 4 * size.positions * (1 + extra)
-        return 2 * turn + size.groups * group + size.states * padded * real + marks
-
-    def _staged(self, threads: int) -> int:
-        states = self._size.states
-        tables = 8 * states * states if states <= SMALL else 0  # of derivatives for weights
-        return threads // 32 * ((states + self.padded) * 33 * _REAL[self._size.real] + tables) + 16
-
-    def _listed(self) -> int:
-        size = self._size
-        if not size.by_position or size.states > 256:
-            return 0
-        most = min(size.tallies, (size.positions + 1) * (size.positions + 2) // 2, _MOST_LISTED)
-        return most if self.bounds_memory(most) <= size.room else 0
-
-    def bounds_memory(self, listed: int) -> int:
-        """Return the shared memory of a block of a search by bounds: ``Room`` in ``kernels/sweeps.cuh``."""
-        states, positions = self._size.states, self._size.positions
-        each = 24 * listed + 24 * _MET + 8 * states + ceil(positions * (states + 2) / 16) * 16
-        return _WARPS * ceil(each / 16) * 16
-
-
-_layout = lru_cache(maxsize=1024)(Layout)
+_BATCH = packing(PADDED, "7P8i")
+"""Shifts, rows, boxes, marks, goes on, pairs, before; numbers of pairs and ways, outside, number of tallies,
+line, columns, number of rows, by length: ``Batch`` in ``kernels/counted.cuh``."""
 
 
 @dataclass(frozen=True)
@@ -225,16 +109,17 @@ class Run:
         (sentences, positions, states), device = self.chains.shape, self.chains.device
         tallies, chunks = self.tallies, self.tallies.chunks is not None
         counts = tallies.columns, tallies.count, tallies.extra_rows, tallies.exceptions
-        groups = 0 if tallies.chunks is None else tallies.chunks.groups.shape[0]
+        ways = 0 if tallies.chunks is None else len(tallies.chunks.before)
         by_position = tallies.rows is not None and not chunks
-        few, room = sentences <= compiling.processors(device), compiling.block_memory(device)
-        return _layout(
-            Sized(states, positions, *counts, groups, by_position, chunks, self.real, self.most, few, room)
+        most = TEAMS[-1] if compiling.has_clusters(device) else 1
+        spare, room = min(compiling.processors(device) // sentences, most), compiling.block_memory(device)
+        return layout_of(
+            Sized(states, positions, *counts, ways, by_position, chunks, self.real, self.most, spare, room)
         )
 
     @cached_property
     def blocks(self) -> int:
-        """The number of blocks of a launch: as many as the device can use, and as fit in free memory.
+        """The number of blocks or teams of a launch: as many as the device can use, and as fit in memory.
 
         Raises
         ------
@@ -277,13 +162,14 @@ class Run:
     def launch_bounds(self, inputs: Any, listed: int) -> None:
         """Launch the search by bounds, with one warp per sentence."""
         run = self.chains.kernel("bounds.cu", "bounds", REAL=NAMES[self.real], CHUNKS=0)
-        run(self.chains.blocks(), 32 * _WARPS, self.layout.bounds_memory(listed), self._batch, inputs)
+        run(self.chains.blocks(), 32 * WARPS, self.layout.bounds_memory(listed), self._batch, inputs)
 
     def launch(self, source: str, name: str, inputs: Any, *, blocks: int, extra: int = 0) -> None:
         """Launch a kernel with the batch and its other input."""
         chunks, tiles = self.tallies.extra_rows, self.layout.tiles
-        run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=chunks, TILES=tiles)
-        run(blocks, self.layout.threads, self.layout.memory + extra, self._batch, inputs)
+        team = self.layout.team
+        run = self.chains.kernel(source, name, REAL=NAMES[self.real], CHUNKS=chunks, TILES=tiles, TEAM=team)
+        run(blocks * team, self.layout.threads, self.layout.memory + extra, self._batch, inputs)
 
     @cached_property
     def _batch(self) -> Any:  # bytes: that name is a property here
@@ -298,8 +184,8 @@ class Run:
             None,
         ]
         if chunks is not None:
-            tensors[3:] = chunks.marks, chunks.goes_on, chunks.pairs, chunks.groups
-        sizes = (0, 0) if chunks is None else (len(chunks.pairs), len(chunks.groups))
+            tensors[3:] = chunks.marks, chunks.goes_on, chunks.pairs, chunks.before
+        sizes = (0, 0, -1) if chunks is None else (len(chunks.pairs), len(chunks.before), chunks.outside)
         numbers = *sizes, tallies.count, tallies.line, self.layout.columns
         shifts = tallies.shifts.numel() // self.chains.shape[2]
         return _BATCH(*self.chains.inputs, *map(address, tensors), *numbers, shifts, tallies.by_length)

@@ -95,7 +95,8 @@ class Counting:
         rules, alphabet, (losses, which, _) = self._rules, self._rules.alphabet, self.numbered(words)
         chunks, rows = None, self._tags if alphabet is None else None
         if alphabet is not None:
-            chunks = Chunks(self._marks, alphabet.bits, alphabet.pairs, alphabet.groups)
+            its = alphabet.bits, alphabet.pairs, alphabet.before, alphabet.outside
+            chunks = Chunks(self._marks, *its, rules.extra)
         columns = words.columns or rules.most_columns  # in a CUDA graph, nothing is found yet
         counts = columns, rules.count, rules.sizes[1]
         tallies = Tallies(rules.shifts, self._memory.place, *counts, rows, chunks)

@@ -42,11 +42,12 @@ background, by size, lines, line."""
 class Alphabet:
     """The meaning of labels for chunks, on a device."""
 
+    outside: int  # the label outside of chunks, or -1
     types: Tensor  # (C,): -1 outside
     labels: Tensor  # (types, labels of a type): -1 for none
     bits: Tensor  # (C, ceil(C / 32)): bit `to` of row s: whether `to` after s continues its chunk
     pairs: Tensor  # the pairs of labels with a bit set
-    groups: Tensor  # the labels of types, then the label outside, if there is one; -1 for none
+    before: Tensor  # (ways, C): the labels that each label continues; -1 for none
 
 
 @dataclass
@@ -246,14 +247,19 @@ def _alphabet(loss: ChunkFBeta, names: tuple[str, ...], device: torch.device) ->
     types, goes_on = known.types.tolist(), known.goes_on
     of_type = [[label for label, kind in enumerate(types) if kind == i] for i in range(1 + max(types))]
     most = max(map(len, of_type), default=1)
-    outside = [[label] for label, kind in enumerate(types) if kind < 0]
-    groups = np.array([one + [-1] * (most - len(one)) for one in of_type + outside])
-    labels = groups[: len(of_type)] if of_type else np.array([[-1]])
+    labels = np.array([one + [-1] * (most - len(one)) for one in of_type or [[]]])
     words = -(-len(names) // 32)
     padded = np.pad(goes_on, ((0, 0), (0, 32 * words - len(names)))).reshape(len(names), words, 32)
     bits = (padded << np.arange(32, dtype=np.uint64)).sum(2, dtype=np.uint64).astype(np.uint32).view(np.int32)
-    arrays = np.array(types), labels, bits, np.argwhere(goes_on), groups
-    return Alphabet(*(torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device) for array in arrays))
+    arrays = np.array(types), labels, bits, np.argwhere(goes_on), labels_before(goes_on)
+    tensors = [torch.from_numpy(np.ascontiguousarray(array, np.int32)).to(device) for array in arrays]
+    return Alphabet(types.index(-1) if -1 in types else -1, *tensors)
+
+
+def labels_before(goes_on: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the labels that each label continues, one column for each; -1 for none."""
+    order = np.argsort(~goes_on, axis=0, kind="stable")[: goes_on.sum(0).max(initial=0)]
+    return np.where(np.take_along_axis(goes_on, order, 0), order, -1)
 
 
 def _chunk_losses(loss: ChunkFBeta, size: int, longest: int) -> NDArray[np.float64]:

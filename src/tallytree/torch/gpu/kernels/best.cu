@@ -167,7 +167,7 @@ __device__ void tell(const Sentence &x, const Memory &work, const Asked &asked, 
 
 constexpr int kMostThreads = sizeof(REAL) == 4 ? 1024 : 512;  // on a multiprocessor: fewer registers, and more blocks at once
 
-extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
+extern "C" __global__ void TEAM_OF_BLOCKS __launch_bounds__(kMostThreads) best(const __grid_constant__ Batch batch, const __grid_constant__ Search search) {
     BLOCK_MEMORY;
     Memory work(memory, batch);
     const Answers &answers = search.answers;
@@ -177,18 +177,20 @@ extern "C" __global__ void __launch_bounds__(kMostThreads) best(const __grid_con
     }
     bool first = true;  // the block has no weights yet
     Queue queue(search.found, search.listed > 0);
-    for (int64 b = blockIdx.x; b < batch.given.sentences; b = queue.next(b)) {
+    for (int64 b = number_of_team(); b < batch.given.sentences; b = kTeam > 1 ? b + gridDim.x / kTeam : queue.next(b)) {
         if (search.listed && answers.cells[b] != kPending) continue;
         queue.ask();
         Sentence x = sentence_of(batch, uniform(int(b)), search.scratch);
         x.length = uniform(x.length);
         fill(x, work, first);
         first = false;
-        Asked asked = asked_of(batch, search, b);
-        double bound;
-        int cell = choose(x, asked, bound);
-        if (threadIdx.x < kWarp) tell(x, work, asked, answers, cell, bound);
-        __syncthreads();
+        if (rank_in_team() == 0) {
+            Asked asked = asked_of(batch, search, b);
+            double bound;
+            int cell = choose(x, asked, bound);
+            if (threadIdx.x < kWarp) tell(x, work, asked, answers, cell, bound);
+        }
+        wait_for_team();
     }
     add_total(batch.given, answers.values, search.all, search.found);
 }

@@ -1,15 +1,16 @@
 // Chains with counts: a table for each position, with a row for each state and a column for each tally.
 //
 // Tallies are numbered as the cells of a grid, line by line, so that what a state adds is one shift of the column: by lines
-// and within the line. At each position a box of the grid is in use: the first cells of the first lines. One block takes
-// a sentence at a time; its tables lie in memory that it uses again for its next one. A thread takes a column at a time,
-// so that the sums over states stay in registers.
+// and within the line. At each position a box of the grid is in use: the first cells of the first lines. One block, or a
+// team of blocks, takes a sentence at a time; its tables lie in memory that it uses again for its next one. A thread takes
+// a column at a time, so that the sums over states stay in registers.
 //
 // With CHUNKS, whole chunks are counted. What a state adds then depends on the state before: a label "begins" a chunk,
 // which is one shift, unless it "goes on" with the chunk of the label before, which is none. CHUNKS more rows stand for
 // labellings that have agreed with the true chunk from its first position on: one for each label of its type.
 #pragma once
 #include "sentences.cuh"
+#include "team.cuh"
 
 constexpr int kRows = C + CHUNKS;
 #ifndef TILES  // a thread takes a tile of the states after, in registers
@@ -33,8 +34,8 @@ struct Batch {  // the input of a kernel
     const int *marks;         // CHUNKS: 1 if a true chunk begins, plus 2 if one ended just before; the labels of its type or -1
     const unsigned *goes_on;  // CHUNKS: bit `to` of row s: whether `to` after s continues the chunk
     const int *pairs;         // CHUNKS: the pairs of labels with a bit set
-    const int *groups;        // CHUNKS: the labels of each type, -1 for none; then the label outside, as the first of its own
-    int pair_count, group_count, tallies;
+    const int *before;        // CHUNKS: in each of `ways` rows, a label that each label goes on from, or -1
+    int pair_count, ways, outside, tallies;  // outside: the label outside of chunks, or -1
     int line;     // cells of a line of the grid
     int columns;  // of all tables of a block
     int row_count;  // of shifts
@@ -102,7 +103,7 @@ struct Sentence {
     __device__ bool continues(int s, int to) const { return batch->goes_on[s * ((C + 31) / 32) + to / 32] >> to % 32 & 1; }
 };
 
-// Sentence b, with the block's tables.
+// Sentence b, with the tables of the block or its team.
 __device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned char *scratch) {
     int64 first = b * batch.given.positions;
     int length = batch.given.lengths[b];
@@ -111,7 +112,7 @@ __device__ inline Sentence sentence_of(const Batch &batch, int64 b, unsigned cha
     return {&batch, batch.given.nodes + first * C, batch.rows ? batch.rows + first : nullptr,
             batch.shifts + (own ? counted * C : 0), batch.boxes + counted * 3,
             batch.marks + first * (1 + CHUNKS), length, b,
-            reinterpret_cast<REAL *>(scratch) + int64(blockIdx.x) * batch.columns * kRows};
+            reinterpret_cast<REAL *>(scratch) + int64(number_of_team()) * batch.columns * kRows};
 }
 
 struct Step {  // from a row to a state: the label before, what is added, and the row it leads to

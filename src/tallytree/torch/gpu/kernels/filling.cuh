@@ -90,7 +90,7 @@ struct Column {  // a column before, and where its cells go but for what states 
 __device__ inline void clear_rest(const Sentence &x, int t, const Work &work) {
     Box before = x.box(t - 1), box = x.box(t);
     REAL *table = x.table(t);
-    int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+    int lane = threadIdx.x % kWarp, warp = thread_of_team() / kWarp, warps = threads_of_team() / kWarp;
     int lines = box.lines - before.lines, gap = box.width - before.width;  // whole lines, and cells of the others
     int whole = lines * box.width, count = whole + before.lines * gap;
     for (int i = lane; i < count; i += kWarp) {
@@ -109,9 +109,10 @@ __device__ inline void clear_rest(const Sentence &x, int t, const Work &work) {
 }
 
 __device__ inline void first_table(const Sentence &x) {
-    for (int i = threadIdx.x; i < kRows * x.box(0).size(); i += blockDim.x) x.table(0)[i] = forbidden(REAL(0));
-    __syncthreads();
-    for (int s = threadIdx.x; s < C; s += blockDim.x) {
+    int first = thread_of_team(), all = threads_of_team();
+    for (int i = first; i < kRows * x.box(0).size(); i += all) x.table(0)[i] = forbidden(REAL(0));
+    wait_for_team();
+    for (int s = first; s < C; s += all) {
         int row = CHUNKS ? x.agreeing(0, s) : s;
         x.table(0)[row * x.box(0).size() + x.column(0, x.shift(0, s))] = x.node(0, s);
     }
@@ -153,7 +154,7 @@ __device__ void add_exceptions(const Sentence &x, int t, const Work &work) {
 template <class Algebra>
 __device__ void add_columns(const Sentence &x, int t, const Work &work) {
     Box old = x.box(t - 1), box = x.box(t);
-    for (int i = threadIdx.x; i < kTiles * old.size(); i += blockDim.x) {
+    for (int i = thread_of_team(); i < kTiles * old.size(); i += threads_of_team()) {
         int tile = kTiles == 1 ? 0 : i / old.size(), column = i - tile * old.size();
         Column c{x.table(t - 1) + column, x.table(t) + column / old.width * box.width + column % old.width, old.size()};
         Algebra::advance(x, t, c, tile * kTile, work);
@@ -177,7 +178,7 @@ __device__ void fill_tables(const Sentence &x, Work &work, bool first) {
             clear_rest(x, t - 1, work);
             list_exceptions(x, t - 1, work);
         }
-        __syncthreads();
+        wait_for_team();
         if (t == 1 || (!CHUNKS && shared)) continue;
         if constexpr (CHUNKS > 0) add_exceptions<Algebra>(x, t - 1, work);
         if (!shared && t < x.length) load_weights<Algebra>(x, t, work);

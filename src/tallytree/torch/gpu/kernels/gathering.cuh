@@ -10,33 +10,27 @@
 constexpr int kAgreeing = CHUNKS ? CHUNKS : 1;
 constexpr int kAtOnce = kTiles == 1 ? C : 16;  // states before that a loop takes at once
 
-struct alignas(16) Group {  // the labels of a type, -1 for none; or the label outside
-    int labels[kAgreeing];
-    REAL out[kAgreeing];            // weights of steps to the label outside,
-    REAL on[kAgreeing][kAgreeing];  // and of those that go on with a chunk
-};
-
 struct alignas(16) Turn {  // the steps into a position
     REAL gains[kPadded];   // the scores of labels
-    REAL out[kAgreeing], on[kAgreeing][kAgreeing];  // as for a group: from the rows that have agreed
+    REAL out[kAgreeing], on[kAgreeing][kAgreeing];  // from the rows that have agreed: to the label outside, and with the chunk
     int before[kAgreeing], after[kAgreeing];        // the labels of these rows at the position before and at this one, or -1
     int begins, ended;                              // whether a true chunk begins here, and whether one ended just before
 };
 
 struct Arrivals {  // shared memory of a block
     Turn *turns;     // of two positions in turns
-    Group *groups;
     REAL *weights;   // of steps that begin a chunk; the others are forbidden
+    REAL *on;        // of steps that go on with one: a row for each way, with a label for each that is gone on to
+    int *before;     // the labels of these ways
+    REAL *out;       // of steps to the label outside
     int *marks;      // of the sentence
-    int count, outside;  // outside: the label that is, or -1
+    int ways, outside;
 
     __device__ Arrivals(unsigned char *memory, const Batch &batch)
-        : turns(reinterpret_cast<Turn *>(memory)), groups(reinterpret_cast<Group *>(turns + 2)),
-          weights(reinterpret_cast<REAL *>(groups + batch.group_count)), marks(reinterpret_cast<int *>(weights + C * kPadded)),
-          count(batch.group_count), outside(batch.groups[(count - 1) * CHUNKS]) {
-        if (batch.shifts[outside]) outside = -1;  // the last group has it, if there is one
-        for (int i = threadIdx.x; i < count * CHUNKS; i += blockDim.x) groups[i / kAgreeing].labels[i % kAgreeing] = batch.groups[i];
-        __syncthreads();
+        : turns(reinterpret_cast<Turn *>(memory)), weights(reinterpret_cast<REAL *>(turns + 2)), on(weights + C * kPadded),
+          out(on + batch.ways * kPadded), ways(batch.ways), outside(batch.outside) {
+        before = reinterpret_cast<int *>(out + kPadded);
+        marks = before + ways * kPadded;
     }
     __device__ Turn &turn(int t) const { return turns[t % 2]; }
 };
@@ -59,12 +53,12 @@ __device__ inline void load_weights(const Sentence &x, int t, const Arrivals &wo
         bool begins = to < C && x.shifts[to] && !x.continues(s, to);
         work.weights[i] = begins ? real(w[s * C + to]) : forbidden(REAL(0));
     }
-    for (int i = threadIdx.x; i < work.count * CHUNKS; i += blockDim.x) {
-        Group &group = work.groups[i / kAgreeing];
-        int k = i % kAgreeing;
-        group.out[k] = weight_out(x, t, group.labels[k], work.outside);
-        for (int l = 0; l < CHUNKS; l++) group.on[k][l] = weight_on(x, t, group.labels[k], group.labels[l]);
+    for (int i = threadIdx.x; i < work.ways * kPadded; i += blockDim.x) {
+        int to = i % kPadded, before = to < C ? x.batch->before[i / kPadded * C + to] : -1;
+        work.before[i] = before < 0 ? 0 : before;
+        work.on[i] = weight_on(x, t, before, to);
     }
+    for (int s = threadIdx.x; s < C; s += blockDim.x) work.out[s] = weight_out(x, t, s, work.outside);
 }
 
 // `gain`: the score of the thread's own label, which was read before. The last threads begin: they have the fewest columns.
@@ -105,6 +99,11 @@ struct Gathered {  // the best scores of a cell's labels: kTile of them
             if (j == label) its = sums[j], sums[j] = forbidden(REAL(0));
         return its;
     }
+    __device__ void raise(int label, REAL score) {
+#pragma unroll
+        for (int j = 0; j < kTile; j++)
+            if (j == label) sums[j] = larger(sums[j], score);
+    }
     __device__ void put(const REAL *gains, int count, REAL *after, int size) const {
 #pragma unroll
         for (int j = 0; j < kTile; j++)
@@ -137,9 +136,10 @@ struct Arrival {
         Gathered cells;
         add_beginnings(cells);
         put_agreeing(cells);
+        add_leaving(cells);
+        add_going_on(cells);
         cells.put(turn.gains + base, C - base, after + base * size, size);
-        add_leaving();
-        add_others();
+        put_outside();
     }
 
     __device__ void add_beginnings(Gathered &cells) const {
@@ -171,45 +171,34 @@ struct Arrival {
         }
     }
 
-    __device__ void raise(int label, REAL arrived) const {
-        REAL *cell = after + label * size;
-        *cell = larger(*cell, add_up(arrived, turn.gains[label]));
-    }
-
     // Labellings that go on with a true chunk that has ended agree no more.
-    __device__ void add_leaving() const {
+    __device__ void add_leaving(Gathered &cells) const {
 #pragma unroll 1
         for (int l = 0; turn.ended && l < CHUNKS; l++)
-            if (turn.before[l] >= 0 && is_own(turn.before[l])) raise(turn.before[l], going_on(l));
+            if (turn.before[l] >= 0 && is_own(turn.before[l])) cells.raise(turn.before[l] - base, going_on(l));
     }
 
-    // Steps that go on with a chunk, or lead outside, by the group of the label before.
-    __device__ void add_others() const {
-        int outside = work.outside;
-        bool leads_out = outside >= 0 && is_own(outside);
-        REAL out = forbidden(REAL(0));
-        for (int k = 0; leads_out && k < CHUNKS; k++) out = larger(out, add_up(score(C + k, completed), turn.out[k]));
+    // Steps that go on with a chunk. Labels without one take a forbidden step, so that nothing waits for a branch.
+    __device__ void add_going_on(Gathered &cells) const {
 #pragma unroll 1
-        for (int g = 0; same >= 0 && g < work.count; g++) {
-            const Group group = work.groups[g];
-            REAL scores[kAgreeing];
+        for (int way = 0; same >= 0 && way < work.ways; way++) {
+            const int *before = work.before + way * kPadded + base;
+            const REAL *weights = work.on + way * kPadded + base;
 #pragma unroll
-            for (int k = 0; k < CHUNKS; k++) {
-                scores[k] = group.labels[k] < 0 ? forbidden(REAL(0)) : table[group.labels[k] * old_size + same];
-                out = larger(out, add_up(scores[k], group.out[k]));
-            }
-#pragma unroll
-            for (int l = 0; l < CHUNKS; l++) {
-                REAL most = forbidden(REAL(0)), possible = most;
-#pragma unroll
-                for (int k = 0; k < CHUNKS; k++) {
-                    most = larger(most, add_up(scores[k], group.on[k][l]));
-                    possible = larger(possible, group.on[k][l]);
-                }
-                if (possible > forbidden(REAL(0)) && is_own(group.labels[l])) raise(group.labels[l], most);
-            }
+            for (int j = 0; j < kTile; j++) cells.sums[j] = larger(cells.sums[j], add_up(table[before[j] * old_size + same], weights[j]));
         }
-        if (leads_out) after[outside * size] = add_up(out, turn.gains[outside]);
+    }
+
+    __device__ void put_outside() const {
+        int outside = work.outside;
+        if (outside < 0 || !is_own(outside)) return;
+        REAL out = forbidden(REAL(0));
+        for (int k = 0; k < CHUNKS; k++) out = larger(out, add_up(score(C + k, completed), turn.out[k]));
+        if (same >= 0) {
+#pragma unroll kAtOnce
+            for (int s = 0; s < C; s++) out = larger(out, add_up(table[s * old_size + same], work.out[s]));
+        }
+        after[outside * size] = add_up(out, turn.gains[outside]);
     }
 };
 
@@ -217,7 +206,7 @@ struct Arrival {
 __device__ void gather_columns(const Sentence &x, int t, const Arrivals &work) {
     Box old = x.box(t - 1), box = x.box(t);
     int size = box.size();
-    for (int i = threadIdx.x; i < kTiles * size; i += blockDim.x) {
+    for (int i = thread_of_team(); i < kTiles * size; i += threads_of_team()) {
         int tile = kTiles == 1 ? 0 : i / size, column = i - tile * size;
         Arrival(x, work, t, tile * kTile, old, box, {column / box.width, column % box.width}).gather();
     }
@@ -236,7 +225,7 @@ __device__ void fill_tables(Sentence &x, const Arrivals &work, bool first) {
         if (t < x.length) load_turn(x, t, gain, work);
         gain = coming_gain(x, t + 1);
         if (t > 1) gather_columns(x, t - 1, work);
-        __syncthreads();
+        wait_for_team();
         if (shared || t == 1 || t == x.length) continue;
         load_weights(x, t, work);
         __syncthreads();

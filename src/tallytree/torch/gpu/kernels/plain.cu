@@ -145,10 +145,11 @@ struct Likelihood {  // the input of `likelihood`
     double *edges;          // one table per block if tables are small, else one per warp; or one per step, filled with zeros
     Findings found;         // no words: the lengths are known, and all is valid
     Total all;
+    double sign;            // of the log-probability of labels: -1 for its negative
     int apart;              // whether each warp has one sentence at most, and a table of its own
 };
 
-// log Z, or the log-probability of labels; and the derivatives.
+// log Z, or the log-probability of labels times a sign; and the derivatives.
 extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_constant__ Likelihood asked) {
     BLOCK_MEMORY;
     const Padded &given = asked.given;
@@ -166,10 +167,10 @@ extern "C" __global__ void __launch_bounds__(128, 3) likelihood(const __grid_con
         Chain chain = chain_of(given, b);
         const int64 *its = asked.labels ? asked.labels + b * positions : nullptr;
         if (its && !in_range(its, chain.length, lane)) return;  // an error
-        double sign = its ? -1 : 1, score = its ? chain.score(its, lane) : 0;
+        double sign = its ? -asked.sign : 1, score = its ? chain.score(its, lane) : 0;
         double total = score > forbidden(0.0) ? forward(chain, shares, messages, lane) : forbidden(0.0);
         bool possible = total > forbidden(0.0);
-        if (lane == 0) asked.values[b] = possible ? sign * (total - score) : total;
+        if (lane == 0) asked.values[b] = possible ? sign * (total - score) : its ? -sign * forbidden(0.0) : total;
         if (!asked.slopes) return;
         Asked one{sign * (asked.upstream ? double(asked.upstream[b]) : 1), its, asked.slopes + b * positions * C};
         if (!given.shared) sums.table = asked.edges + b * (positions - 1) * C * C;
