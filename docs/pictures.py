@@ -40,7 +40,7 @@ def constraint():
 
 def two_statistics():
     """Wet days and changes of the weather under two combinations of them."""
-    changes = tt.Statistic([((day, day + 1), [[0, 1], [1, 0]]) for day in range(6)], name="changes")
+    changes = tt.changes()
     profile = tt.profile(WEEK, [WET, changes])
     return profile_curve(profile, where=(WET + changes >= 6) & (WET - changes <= 2))
 

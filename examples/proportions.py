@@ -8,7 +8,8 @@ all labellings with these counts. Needs the extra ``learn``.
 import matplotlib.pyplot as plt
 
 from tallytree.learning import SequenceCRF, sample_sentences, templated
-from tallytree.plot.canvas import ACCENT, INK, PALE
+from tallytree.plot.canvas import ACCENT, INK
+from tallytree.plot.inks import inks
 
 COUNTED = ("B-NP", "I-NP", "O")
 
@@ -43,7 +44,7 @@ def main(quick=False):
         )
     figure = plt.figure(figsize=(7, 3.8), dpi=110, layout="constrained")
     ax = figure.add_subplot()
-    ax.axhline(all_[0], color=PALE, linestyle="--", label="all 45 sentences labelled")
+    ax.axhline(all_[0], color=inks(ax).pale, linestyle="--", label="all 45 sentences labelled")
     ax.plot(sizes, counted, "o-", color=ACCENT, label="the other sentences counted")
     ax.plot(sizes, few, "o-", color=INK, label="labelled sentences alone")
     ax.set_xlabel("labelled sentences, of 45", color=INK)

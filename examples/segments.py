@@ -31,9 +31,7 @@ def segmentations(signal, stay=0.96):
     moves = np.full((3, 3), (1 - stay) / 2)
     np.fill_diagonal(moves, stay)
     model = tt.Model.chain(fit, np.log(moves), states=NAMES)
-    starts = [((0,), [1, 1, 1])]  # the first segment begins here, and others where the state changes
-    changes = [((t, t + 1), 1 - np.eye(3, dtype=int)) for t in range(len(signal) - 1)]
-    return tt.profile(model, [tt.Statistic(starts + changes, name="segments")])
+    return tt.profile(model, [tt.segments()])
 
 
 def draw(ax, signal, truth, solution, title):

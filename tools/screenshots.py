@@ -31,10 +31,9 @@ def segments() -> ProblemFile:
     model = tt.Model.chain(
         np.column_stack((np.zeros(len(truth)), evidence)), 0.8 * np.eye(2), states=["off", "on"]
     )
-    changes = [((t, t + 1), 1 - np.eye(2, dtype=int)) for t in range(len(truth) - 1)]
     return ProblemFile(
         model,
-        [tt.count(state="on", name="active"), tt.Statistic(changes, name="changes")],
+        [tt.count(state="on", name="active"), tt.changes()],
         "score - penalty*changes - abs(active - target)/4",
         where="changes <= 20",
         parameters={"penalty": Parameter(0.5, 0, 3), "target": Parameter(20, 0, 40)},

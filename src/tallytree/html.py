@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from tallytree.colours import INK, state_colour
 from tallytree.values import abbreviated, counted
 
-_MOST = 400  # cells with text
+_MOST = 400  # cells of a grid with text
+_MOST_IN_A_ROW = 60  # cells of a sequence with text
 _MOST_SQUARES = 4000
 _MOST_COLUMNS = 30  # of cells with text
 _LONGEST = 40  # letters of a name
 _BEST = 10  # rows of a table of tallies
+_THINNEST = 4  # pixels from bar to bar
+_NEGLIGIBLE = 1e-5  # of the mass
 LINE, DOT = "#2f80c4", "#d1495b"
 _CELL = f"padding:1px 5px;border-radius:3px;color:{INK};text-align:center;"
 _SQUARE = "width:9px;height:9px;"
@@ -62,21 +65,30 @@ def rows(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
 
 
 def ranking(
-    kind: str, names: Sequence[str], tallies: NDArray[np.int64], values: NDArray[np.float64], noun: str
+    kind: str,
+    names: Sequence[str],
+    tallies: NDArray[np.int64],
+    values: NDArray[np.float64],
+    noun: str,
+    given: object = None,
 ) -> str:
     """Return a title, a picture if there is one statistic, and the tallies with the largest values.
 
-    The values of a ``Distribution`` are bars, all others a curve.
+    The values of a ``Distribution`` are bars, all others a curve. `given`: what they are conditional on.
     """
     title = f"{kind} of {', '.join(map(_short, names))}" if names else kind
+    condition = "" if given is None else f" given {escape(str(given))}"
     if not len(values):
-        return f"<b>{title}: empty, because every labelling is forbidden</b>"
+        return f"<b>{title}{condition}: empty, because every labelling is forbidden</b>"
     best = np.argsort(-values, kind="stable")[:_BEST]
-    table = rows([*names, noun], ([*tallies[row].tolist(), f"{values[row]:.6g}"] for row in best))
+    best = np.sort(best) if len(names) == 1 else best  # like the picture, from left to right
+    lines = ([*tallies[row].tolist(), f"{values[row]:.6g}"] for row in best)
+    table = rows([*names, noun], lines) if names or noun != "probability" else ""  # it would be 1
     picture = curve(tallies[:, 0], values, bars=kind == "Distribution") if len(names) == 1 else ""
     which = "most probable" if noun == "probability" else "best"
     more = f"<i>the {len(best)} {which} of {len(values):,}</i>" if len(values) > len(best) else ""
-    return f"<b>{title}: {counted(len(values), 'tally')}</b><br>{picture}{table}{more}"
+    number = f": {counted(len(values), 'tally')}" if names else ""
+    return f"<b>{title}{condition}{number}</b><br>{picture}{table}{more}"
 
 
 def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int) -> str:
@@ -100,9 +112,9 @@ def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int) -> st
 def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:
     """Return labels on coloured backgrounds in ``columns`` columns (0: whatever fits).
 
-    Large grids are small squares without text. Of long sequences, the first few hundred are shown.
+    Large grids and long sequences are small squares without text, whose names appear under the mouse.
     """
-    squares = bool(columns) and (len(codes) > _MOST or columns > _MOST_COLUMNS)
+    squares = len(codes) > (_MOST if columns else _MOST_IN_A_ROW) or columns > _MOST_COLUMNS
     most = _MOST_SQUARES if squares else _MOST
     drawn = []
     for i, (code, label) in enumerate(zip(codes[:most], map(str, labels[:most]), strict=True)):
@@ -117,17 +129,21 @@ def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] |
 
 
 def _grid(content: str, columns: int, width: str, gap: int) -> str:
-    layout = (
-        f"display:inline-grid;grid-template-columns:repeat({columns},{width})"
-        if columns
-        else "line-height:1.9"
-    )
+    layout = "line-height:1.9" if width == "auto" else "display:flex;flex-wrap:wrap"
+    if columns:
+        layout = f"display:inline-grid;grid-template-columns:repeat({columns},{width})"
     return f'<div style="max-width:100%;overflow-x:auto;{layout};gap:{gap}px">{content}</div>'
 
 
 def curve(xs: NDArray[np.int64], ys: NDArray[np.float64], *, bars: bool = False) -> str:
-    """Return an SVG curve through the points, or bars, with the ends of both scales and a dot on the best."""
+    """Return an SVG curve through the points, or bars, with the ends of both scales and a dot on the best.
+
+    If there are so many bars that they would be thin, only those with the mass are shown.
+    """
     width, height, left, bottom, edge = 360, 140, 62, 18, 8
+    if bars and np.ptp(xs) > (width - left - edge) / _THINNEST:
+        shown = _with_the_mass(ys)
+        xs, ys = xs[shown], ys[shown]
     low, high = 0.0 if bars else float(ys.min()), float(ys.max())
     step = (width - left - edge) / (int(np.ptp(xs)) or 1)
     across = left + (xs - xs.min()) * step
@@ -146,6 +162,19 @@ def curve(xs: NDArray[np.int64], ys: NDArray[np.float64], *, bars: bool = False)
     texts = "".join(_scale(*end) for end in ends)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     return f'<svg {size} role="img" fill="currentColor" font-size="11">{line}{dot}{texts}</svg>'
+
+
+def _with_the_mass(probabilities: NDArray[np.float64]) -> slice:
+    """Return the range of bars with all but a negligible part of the mass at either end.
+
+    Examples
+    --------
+    >>> _with_the_mass(np.array([1e-9, 1e-4, 0.5, 0.4999, 1e-9]))
+    slice(1, 4, None)
+    """
+    below, above = probabilities.cumsum(), probabilities[::-1].cumsum()
+    first, last = (int((tail < _NEGLIGIBLE).sum()) for tail in (below, above))
+    return slice(first, len(probabilities) - last)
 
 
 def _scale(x: float, y: float, anchor: str, value: float) -> str:

@@ -68,9 +68,12 @@ def test_what_is_too_much_for_a_page(monkeypatch):
     problem = chain()
     monkeypatch.setattr("tallytree.explorer.MOST_LABELS", 50)
     with pytest.raises(
-        tt.BudgetError, match="10 tallies of 9 variables are 90 labels, but a page can hold at most 50"
+        tt.BudgetError,
+        match="10 tallies of 9 variables are 90 labels, but a page can hold at most 50; cap the",
     ):
         page(problem, problem.profile())
+    with pytest.raises(tt.BudgetError, match="use fewer statistics, or cap them"):
+        page(grid(), grid().profile())
     nothing = ProblemFile(tt.Model([2], [((0,), [-np.inf, -np.inf])]))
     with pytest.raises(tt.InfeasibleError, match="nothing to explore"):
         page(nothing, nothing.profile())

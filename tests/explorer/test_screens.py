@@ -125,3 +125,38 @@ def test_a_click_near_a_heat_map_picks_the_nearest_cell(tmp_path: Path):
     first = told.split(":")[0].replace(" =", "").split(", ")
     assert "".join(first) in answer
     assert "show the optimum" in answer
+
+
+FIELDS = """
+<pre id="results"></pre>
+<script>
+const typed = (id, text) => {
+  const field = document.getElementById(`${id}-number`);
+  field.value = text;
+  field.dispatchEvent(new Event("change"));
+  return Number(field.value);
+};
+const seen = [typed("parameter-w", 99), typed("low-b", -7), typed("high-b", 3)];
+document.getElementById("results").textContent = JSON.stringify(seen);
+</script>
+"""
+
+
+@in_a_browser
+def test_numbers_stay_in_their_range(tmp_path: Path):
+    assert scripted(chain(), FIELDS, tmp_path) == [5, 0, 3]
+
+
+HALOS = """
+<pre id="results"></pre>
+<script>
+const found = ["halo", "ring"].map((name) => document.querySelectorAll(`.${name}`).length);
+document.getElementById("results").textContent = JSON.stringify(found);
+</script>
+"""
+
+
+@in_a_browser
+def test_rings_hide_no_point_of_a_curve(tmp_path: Path):
+    assert scripted(chain(), HALOS, tmp_path) == [0, 1]
+    assert scripted(grid(), HALOS, tmp_path) == [1, 1]

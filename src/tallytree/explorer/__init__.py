@@ -146,9 +146,11 @@ def page(
     _check_objective(problem, profile)
     labels = len(profile) * len(problem.model)
     if labels > MOST_LABELS:
+        several = "use fewer statistics, or cap them with cap=…"
+        advice = several if len(profile.names) > 1 else "cap the statistic with cap=…, or use a shorter model"
         raise BudgetError(
-            f"{counted(len(profile), 'tally')} of {counted(len(problem.model), 'variable')} are {labels} "
-            f"labels, but a page can hold at most {MOST_LABELS}; use fewer statistics, or cap them"
+            f"{counted(len(profile), 'tally')} of {counted(len(problem.model), 'variable')} are {labels:,} "
+            f"labels, but a page can hold at most {MOST_LABELS:,}; {advice}"
         )
     data = json.dumps(_data(problem, profile, title), allow_nan=False, separators=(",", ":"))
     parts = {name: _part(name) for name in ("style.css", "explorer.js")}

@@ -137,7 +137,7 @@ function curve(result) {
     root.append(dot);
   }
   pickable(root, finite, place);
-  mark(root, result, place, 9);
+  mark(root, result, place, 9, []);
   return root;
 }
 function pickable(root, found, place) { // a click picks the nearest point, however far
@@ -163,7 +163,7 @@ function heat(result) {
   }
   const place = (row) => [x(data.tallies[row][p]), y(data.tallies[row][q])];
   pickable(root, cells, place);
-  mark(root, result, place, Math.max(6, Math.min(width, height) / 2));
+  mark(root, result, place, Math.max(6, Math.min(width, height) / 2), ["halo"]);
   legend(root, low, high);
   return root;
 }
@@ -172,11 +172,11 @@ function legend(root, low, high) { // the scale of colours, above the upper righ
   for (let i = 0; i < parts; i++) root.append(svg("rect", { x: start + i * width, y: 4, width, height: 8, fill: ramp(i / (parts - 1)) }));
   root.append(svg("text", { x: start - 6, y: 13, "text-anchor": "end" }, `${data.objective ? "value" : "score"} ${shown(low)} to ${shown(high)}`));
 }
-function mark(root, result, place, r) {
+function mark(root, result, place, r, behind) {
   for (const [row, name] of [[state.picked, "picked"], [result.best, "ring"]]) {
     if (row === null || row < 0 || !(result.values[row] > -Infinity)) continue;
     const [cx, cy] = place(row);
-    for (const each of ["halo", name]) root.append(svg("circle", { class: each, cx, cy, r, "pointer-events": "none" }));
+    for (const each of [...behind, name]) root.append(svg("circle", { class: each, cx, cy, r, "pointer-events": "none" }));
   }
 }
 function projected(result, axes) { // of all rows with the same place in the picture the best, allowed ones first
@@ -251,10 +251,10 @@ function pick(row) { state.picked = row; render(); }
 // --- the controls -------------------------------------------------------------------------------------------
 function slider(id, name, low, high, step, read, write) {
   const range = make("input", { type: "range", min: low, max: high, step, value: read(), id });
-  const field = make("input", { type: "number", step: "any", value: read(), id: `${id}-number`, "aria-label": name });
+  const field = make("input", { type: "number", min: low, max: high, step: "any", value: read(), id: `${id}-number`, "aria-label": name });
   const set = (text) => {
     if (text === "" || !Number.isFinite(Number(text))) return;
-    write(Number(text));
+    write(Math.min(Math.max(Number(text), low), high));
     range.value = field.value = read();
     state.picked = null;
     render();

@@ -1,8 +1,9 @@
 """Plots, with the ``plot`` extra (matplotlib). Each function returns the axes it drew on.
 
-They follow pyplot's conventions. A function with ``ax=`` draws on the current axes by default, so several
-curves can share them; if these hold a picture already, it makes a new figure. A function that returns several
-axes always makes a new figure. Notebooks show it, and ``plt.savefig`` saves it.
+They follow pyplot's conventions. A function that returns one axes draws on the current axes by default, so
+several curves can share them; if these hold a picture already, it makes a new figure. A function that returns
+a list of axes makes a new figure. ``ax=`` selects other axes. Notebooks show the figure and ``plt.savefig``
+saves it. Colours follow the style, such as ``plt.style.use("dark_background")``.
 """
 
 from tallytree.plot.cliques import clique_tree_picture

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from tallytree.errors import TallytreeError
+import numpy as np
+
+from tallytree.errors import ModelError, TallytreeError
+from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-INK, ACCENT, PALE = "#22395b", "#d1495b", "#b9c2cf"
+INK, ACCENT = "#22395b", "#d1495b"
 RIGHT = "#2f7d4f"
-LABEL_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-"""The background of a label on top of a picture."""
 ROW = 12.0
 """The width in inches of pictures next to each other."""
 LINES = (INK, ACCENT, "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#9ad1d4")
-"""Colours of lines, such as those of several runs."""
+"""Colours of lines, such as those of several runs; ``inks`` adapts them all to the background."""
 
 
 _COMPLETE: WeakSet[Any] = WeakSet()  # figures of several axes, which later plots leave alone
@@ -39,12 +40,26 @@ def axes(ax: Axes | None, width: float = 6.0, height: float = 3.2, *, shared: bo
     There is room if nothing is drawn on them or, for plots that can share axes with others, only curves.
     """
     if ax is not None:
-        return ax
+        return single(ax)
     if _pyplot().get_fignums() and _pyplot().gcf() not in _COMPLETE:
         current = _pyplot().gca()
         if not current.has_data() or (shared and _has_only_curves(current)):
             return current
     return figure(width, height, complete=False).add_subplot()
+
+
+def single(ax: Any) -> Any:
+    """Return the given axes; raise an error if they are not exactly one."""
+    from matplotlib.axes import Axes
+
+    if isinstance(ax, Axes):
+        return ax
+    if isinstance(ax, (np.ndarray, list, tuple)) and np.size(ax):
+        raise ModelError(
+            f"ax must be a single matplotlib Axes, got {counted(np.size(ax), 'element')} in one "
+            f"{type(ax).__name__}; pass one of them, such as ax[{', '.join('0' * np.ndim(ax))}]"
+        )
+    raise ModelError(f"ax must be a matplotlib Axes, such as that of plt.subplots(), got {type(ax).__name__}")
 
 
 def _has_only_curves(ax: Axes) -> bool:

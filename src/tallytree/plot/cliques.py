@@ -16,7 +16,8 @@ from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import readable_count
 from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.query import bind
-from tallytree.plot.canvas import ACCENT, INK, LABEL_BOX, PALE, axes, room
+from tallytree.plot.canvas import axes, room
+from tallytree.plot.inks import inks
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.values import abbreviated, counted
 
@@ -192,23 +193,23 @@ def _step(ax: Any, picture: _Picture) -> tuple[float, float]:
 def _draw(ax: Any, tree: CliqueTree, picture: _Picture, costs: Sequence[int], names: Sequence[str]) -> None:
     from matplotlib.collections import LineCollection
 
-    places, (across, down) = picture.places, _step(ax, picture)
+    ax.set_axis_off()
+    places, (across, down), ink = picture.places, _step(ax, picture), inks(ax)
     named = len(names) <= _MOST_NAMED and across >= (0.2 if picture.sideways else 0.2 + picture.letters)
     lines = [(places[child], places[parent]) for child, parent in tree.edges]
-    ax.add_collection(LineCollection(lines, colors=PALE, linewidths=1.5, zorder=1))
+    ax.add_collection(LineCollection(lines, colors=ink.pale, linewidths=1.5, zorder=1))
     dearest = max(costs)
     largest = _within((60 * min(across, down)) ** 2, 9.0, 420.0)  # neighbours do not touch
     areas = [max(largest * sqrt(cost / dearest), 0.04 * largest, 2.0) for cost in costs]
-    colours = [ACCENT if cost == dearest else INK for cost in costs]
+    colours = [ink.accent if cost == dearest else ink.line for cost in costs]
     ax.scatter(*zip(*places, strict=True), s=areas, c=colours, zorder=2, linewidths=0)
     for text, place, area in zip(names, places, areas, strict=True) if named else ():
         away = 3 + sqrt(area) / 2
         beside = {"xytext": (away, 0), "va": "center"}
         below = {"xytext": (0, -away), "va": "top", "ha": "right", "rotation": 45, "rotation_mode": "anchor"}
-        style = {"textcoords": "offset points", "color": INK, "fontsize": 8, "zorder": 3}
+        style = {"textcoords": "offset points", "color": ink.text, "fontsize": 8, "zorder": 3}
         ax.annotate(text, place, **style, **(below if picture.sideways else beside))
     ax.margins(*_margins(ax, picture))
-    ax.set_axis_off()
 
 
 def _margins(ax: Any, picture: _Picture) -> list[float]:
@@ -226,8 +227,10 @@ def _annotate(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -
     above, right, left = ((0, 18), "center"), ((14, 0), "left"), ((-16, 0), "right")
     sides = (above, right) if picture.sideways else (left,)
     offset, align = min(sides, key=lambda side: _hidden(ax, picture, clique, side[0], 4.5 * len(text)))
-    style = {"textcoords": "offset points", "color": ACCENT, "fontsize": 8, "zorder": 4, "va": "center"}
-    ax.annotate(text, picture.places[clique], xytext=offset, ha=align, bbox=LABEL_BOX, **style)
+    ink = inks(ax)
+    behind = {"boxstyle": "round,pad=0.2", "facecolor": ink.paper, "edgecolor": "none", "alpha": 0.8}
+    style = {"textcoords": "offset points", "color": ink.accent, "fontsize": 8, "zorder": 4, "va": "center"}
+    ax.annotate(text, picture.places[clique], xytext=offset, ha=align, bbox=behind, **style)
 
 
 def _hidden(ax: Any, picture: _Picture, clique: int, offset: tuple[int, int], wide: float) -> int:

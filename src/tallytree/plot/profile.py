@@ -13,7 +13,8 @@ from tallytree.answers.objective import Objective, as_objective, values_to_show
 from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, LINES, PALE, axes, integer_ticks, room
+from tallytree.plot.canvas import axes, integer_ticks, room
+from tallytree.plot.inks import inks, mixed
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STAR, _LETTERS = 14.0, 9.0  # points
-_COLOURS = (INK, *(colour for colour in LINES if colour not in (INK, ACCENT)))  # of several curves
+_PALE = 0.35  # the share of its colour in what a curve does not emphasise
 _CURVE = "tallytree-profile"
 
 
@@ -30,6 +31,7 @@ def profile_curve(
     objective: Objective | str | None = None,
     *,
     where: Where = None,
+    label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the best score, or value, of every tally; tallies that are ruled out are pale.
@@ -42,6 +44,8 @@ def profile_curve(
         As for :meth:`Profile.best`: its values are plotted instead of the scores.
     where : Constraint, optional
         The tallies that satisfy it are highlighted, and the best of them is marked.
+    label : str, optional
+        The name of the curve in a legend, which ``ax.legend()`` adds.
     ax : matplotlib Axes, optional
         The axes to draw on; by default the current axes, or a new figure if they have a picture or a map.
 
@@ -72,13 +76,17 @@ def profile_curve(
     values = _values(profile, objective, satisfied)
     allowed = satisfied & (values > -np.inf)
     values = np.where(np.isfinite(values), values, profile.scores)  # excluded tallies have a score, too
+    if label is not None and len(profile.names) == 2:
+        raise ModelError("label= names a curve; the profile has two statistics and is drawn as a heat map")
     canvas = axes(ax, shared=len(profile.names) == 1)
     columns = max(int(room(canvas)[0] / 6), 20)  # a letter is about six points wide
-    draw = _curve if len(profile.names) == 1 else _map
-    if len(profile):
-        draw(canvas, profile, values, allowed, "best score" if objective is None else "best value")
+    noun = "best score" if objective is None else "best value"
+    if len(profile) and len(profile.names) == 1:
+        _curve(canvas, profile, values, allowed, noun, label)
+    elif len(profile):
+        _map(canvas, profile, values, allowed, noun)
     if title := _title(profile, where, bool(allowed.any())):
-        canvas.set_title(fill(title, columns), fontsize=10, color=ACCENT)
+        canvas.set_title(fill(title, columns), fontsize=10, color=inks(canvas).accent)
     return canvas  # type: ignore[no-any-return]
 
 
@@ -123,15 +131,27 @@ def _allowed(profile: Profile, where: Where) -> NDArray[np.bool_]:
     return np.broadcast_to(constraint.holds(columns), len(profile))
 
 
-def _curve(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bool_], noun: str) -> None:
-    tallies = profile.tallies[:, 0]
+def _curve(
+    ax: Any,
+    profile: Profile,
+    values: NDArray[Any],
+    allowed: NDArray[np.bool_],
+    noun: str,
+    label: str | None,
+) -> None:
+    tallies, ink = profile.tallies[:, 0], inks(ax)
     before = sum(line.get_gid() == _CURVE for line in ax.lines)  # curves that share these axes
-    ax.plot(tallies, values, color=PALE, linewidth=1.5, zorder=1, gid=_CURVE)
+    colours = [colour for colour in ink.curves if colour != ink.accent]  # stars have that one
+    colour = colours[before % len(colours)]
+    pale = mixed(ink.paper, colour, _PALE)
+    ax.plot(tallies, values, color=pale, linewidth=1.5, zorder=1, gid=_CURVE)
     size = _marker_size(ax, tallies)
-    for chosen, colour in ((~allowed, PALE), (allowed, _COLOURS[before % len(_COLOURS)])):
-        ax.plot(tallies[chosen], values[chosen], "o", color=colour, markersize=size, zorder=2)
+    for chosen, shade in ((~allowed, pale), (allowed, colour)):
+        ax.plot(tallies[chosen], values[chosen], "o", color=shade, markersize=size, zorder=2)
+    if label is not None:
+        ax.plot([], [], "o-", color=colour, markersize=size, label=label)
     for first, last in _runs(tallies[allowed]) if not allowed.all() else ():
-        ax.axvspan(first - 0.5, last + 0.5, color=ACCENT, alpha=0.12, linewidth=0)
+        ax.axvspan(first - 0.5, last + 0.5, color=ink.accent, alpha=0.12, linewidth=0)
     if allowed.any():
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
         _star(ax, float(tallies[best]), float(values[best]))
@@ -178,12 +198,13 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
 
 
 def _star(ax: Any, x: float, y: float) -> None:
-    ax.plot([x], [y], "*", color=ACCENT, markersize=_STAR, markeredgecolor="white", zorder=3)
+    ink = inks(ax)
+    ax.plot([x], [y], "*", color=ink.accent, markersize=_STAR, markeredgecolor=ink.paper, zorder=3)
 
 
 def _label(ax: Any, x: float, y: float, text: str, before: int) -> None:
     """Label a point in a margin above all points, so that none is hidden, and below the labels before it."""
-    wide, high = room(ax)
+    (wide, high), accent = room(ax), inks(ax).accent
     share = min((_STAR / 2 + (1.6 + 1.4 * before) * _LETTERS) / high, 0.6)
     heights = np.concatenate([line.get_ydata() for line in ax.lines if line.get_gid() == _CURVE])
     bottom, top = heights.min(), heights.max()
@@ -192,8 +213,8 @@ def _label(ax: Any, x: float, y: float, text: str, before: int) -> None:
     left, right = ax.get_xlim()
     across, half = (x - left) / (right - left), 0.35 * _LETTERS * len(text) / wide
     side = 0.0 if across < half else 1.0 if across > 1 - half else 0.5
-    line = {"arrowstyle": "-", "color": ACCENT, "linewidth": 0.8, "alpha": 0.6, "relpos": (side, 0.0)}
+    line = {"arrowstyle": "-", "color": accent, "linewidth": 0.8, "alpha": 0.6, "relpos": (side, 0.0)}
     style: dict[str, Any] = {"ha": {0.0: "left", 0.5: "center", 1.0: "right"}[side], "va": "top"}
-    style |= {"color": ACCENT, "fontsize": _LETTERS, "arrowprops": line | {"shrinkA": 0, "shrinkB": 0}}
+    style |= {"color": accent, "fontsize": _LETTERS, "arrowprops": line | {"shrinkA": 0, "shrinkB": 0}}
     above = {"xytext": (x, 1.0 - 1.4 * before * _LETTERS / high), "textcoords": ax.get_xaxis_transform()}
     ax.annotate(text, (x, y), zorder=2.5, **above, **style)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, axes
+from tallytree.plot.canvas import axes
+from tallytree.plot.inks import inks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,17 +61,18 @@ def reliability_curve(
     mean, share = (np.bincount(group, part, bins)[some] / counts[some] for part in (predicted, correct))
     low, high = wilson_interval(share, counts[some])
     drawn: Axes = axes(ax, 4.6, 4.2)
-    drawn.plot([0.0, 1.0], [0.0, 1.0], color=PALE, linewidth=1.0, zorder=1)
+    ink = inks(drawn)
+    drawn.plot([0.0, 1.0], [0.0, 1.0], color=ink.pale, linewidth=1.0, zorder=1)
     bars: dict[str, Any] = {
         "yerr": (share - low, high - share),
-        "ecolor": ACCENT,
+        "ecolor": ink.accent,
         "elinewidth": 1.2,
         "capsize": 2,
     }
-    drawn.errorbar(mean, share, color=INK, marker="o", markersize=5, linewidth=1.4, zorder=3, **bars)
+    drawn.errorbar(mean, share, color=ink.line, marker="o", markersize=5, linewidth=1.4, zorder=3, **bars)
     for x, y, count in zip(mean, share, counts[some].tolist(), strict=True):
         beside: dict[str, Any] = {"xytext": (5, -8), "textcoords": "offset points"}
-        drawn.annotate(f"{count:,}", (x, y), color=INK, fontsize=7, zorder=4, **beside)
+        drawn.annotate(f"{count:,}", (x, y), color=ink.text, fontsize=7, zorder=4, **beside)
     drawn.set(
         xlim=(-0.02, 1.1), ylim=(-0.07, 1.04), xlabel="predicted probability", ylabel="fraction correct"
     )

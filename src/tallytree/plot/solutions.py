@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.solution import Solution
-from tallytree.colours import state_colour
+from tallytree.colours import INK, state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ACCENT, INK, ROW, distinct, integer_ticks, panels, tiles
+from tallytree.plot.canvas import ROW, distinct, integer_ticks, panels, room, single, tiles
+from tallytree.plot.inks import inks
 from tallytree.values import abbreviated
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def side_by_side(
     *,
     model: Model | None = None,
     titles: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> list[Axes]:
     """Plot labellings next to each other; frames mark differences from the first.
 
@@ -42,6 +44,8 @@ def side_by_side(
         The model of the labellings; by default that of the first solution.
     titles : sequence of str, optional
         One for each labelling; its score by default.
+    ax : matplotlib Axes, optional
+        The axes to draw on, for sequences or a single grid; by default a new figure.
 
     Examples
     --------
@@ -62,8 +66,8 @@ def side_by_side(
     names = _scores(whole, labellings) if titles is None else list(titles)
     if len(names) != len(given):
         raise ModelError(f"{len(given)} solutions need as many titles, got {len(names)}")
-    drawn = (_grids if len(whole.shape) == 2 else _rows)(whole, labellings, names)
-    _legend(drawn[0].figure, whole, np.array(labellings))
+    drawn = (_grids if len(whole.shape) == 2 else _rows)(whole, labellings, names, ax)
+    _legend(drawn[0], whole, np.array(labellings), shared=ax is not None)
     return drawn
 
 
@@ -107,16 +111,24 @@ def _scores(model: Model, labellings: Sequence[NDArray[np.int64]]) -> list[str]:
     return [f"score {score}" for score in distinct([model.score(y) for y in labellings])]
 
 
-def _rows(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
+def _rows(
+    model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str], given: Axes | None
+) -> list[Any]:
     table = np.array(labellings)
     named = table.shape[1] <= _MOST_NAMED and model.states is not None
     texts = [[_name(model, v, state) for v, state in enumerate(row)] for row in table] if named else []
     longest = max((len(text) for row in texts for text in row), default=0)
-    cell = min(max(0.28, 0.075 * longest + 0.1), 9.1 / max(table.shape[1], 1))  # inches
-    [ax] = panels(1, min(max(cell * table.shape[1] + 1.9, 3.6), 11.0), 0.42 * len(table) + 1.0)
+    count = max(table.shape[1], 1)
+    cell = min(max(0.28, 0.075 * longest + 0.1), 9.1 / count)  # inches
+    if given is None:
+        [ax] = panels(1, min(max(cell * count + 1.9, 3.6), 11.0), 0.42 * len(table) + 1.0)
+    else:
+        ax = single(given)
+        cell = room(ax)[0] / 72 / count
     _image(ax, model, table)
-    for row, column in np.argwhere(table != table[0]):
-        _frame(ax, row, column)
+    for row, differs in enumerate(table != table[0]):
+        for first, last in _runs(differs):
+            _frame(ax, row, first, last)
     letters = int((cell - 0.04) / 0.064)
     for (row, column), text in np.ndenumerate(texts) if letters >= min(longest, _FEWEST) else ():
         ax.text(column, row, abbreviated(text, letters), ha="center", va="center", fontsize=7, color=INK)
@@ -131,17 +143,22 @@ def _name(model: Model, variable: int, state: int) -> str:
     return str(state) if names is None else names[state]
 
 
-def _grids(model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str]) -> list[Any]:
+def _grids(
+    model: Model, labellings: Sequence[NDArray[np.int64]], titles: Sequence[str], given: Axes | None
+) -> list[Any]:
+    if given is not None and len(labellings) > 1:
+        raise ModelError(f"{len(labellings)} grids need as many axes; leave ax= out, or plot one at a time")
     rows, columns = model.shape
     cell = min(0.25, max(3.0 / columns, 0.1), ROW / columns, 5.0 / rows)  # inches
-    drawn = tiles(len(labellings), max(cell * columns, 1.4), cell * rows + 0.4, legend=0.4)
+    size = max(cell * columns, 1.4), cell * rows + 0.4
+    drawn = tiles(len(labellings), *size, legend=0.4) if given is None else [single(given)]
     first = labellings[0].reshape(rows, columns)
     for ax, labelling, title in zip(drawn, labellings, titles, strict=True):
         table = labelling.reshape(rows, columns)
         _image(ax, model, table, "equal")
-        for row, column in np.argwhere(table != first):
-            _frame(ax, row, column)
-        ax.set_title(title, fontsize=10, color=INK)
+        for row, column in np.argwhere(table != first).tolist():
+            _frame(ax, row, column, column)
+        ax.set_title(title, fontsize=10)
         ax.set_xticks([])
         ax.set_yticks([])
     return drawn
@@ -156,20 +173,31 @@ def _image(ax: Any, model: Model, table: NDArray[np.int64], aspect: str = "auto"
     if max(table.shape) <= _MOST_LINED:
         ax.set_xticks(np.arange(table.shape[1] + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(table.shape[0] + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color="white", linewidth=1)
+        ax.grid(which="minor", color=inks(ax).paper, linewidth=1)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
 
 
-def _frame(ax: Any, row: int, column: int) -> None:
+def _runs(differs: NDArray[np.bool_]) -> list[list[int]]:
+    """Return the first and last of each run of variables that differ.
+
+    Examples
+    --------
+    >>> _runs(np.array([True, True, False, True]))
+    [[0, 1], [3, 3]]
+    """
+    bounds = np.flatnonzero(np.diff(differs, prepend=False, append=False))  # starts and ends in turn
+    return [[first, end - 1] for first, end in bounds.reshape(-1, 2).tolist()]
+
+
+def _frame(ax: Any, row: int, first: int, last: int) -> None:
     from matplotlib.patches import Rectangle
 
-    ax.add_patch(
-        Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, fill=False, edgecolor=ACCENT, linewidth=1.5)
-    )
+    corner, width = (first - 0.42, row - 0.42), last - first + 0.84
+    ax.add_patch(Rectangle(corner, width, 0.84, fill=False, edgecolor=inks(ax).accent, linewidth=1.5))
 
 
-def _legend(figure: Any, model: Model, table: NDArray[np.int64]) -> None:
+def _legend(ax: Any, model: Model, table: NDArray[np.int64], *, shared: bool) -> None:
     """Explain the colours of states that occur, and the frames."""
     from matplotlib.patches import Patch
 
@@ -179,7 +207,9 @@ def _legend(figure: Any, model: Model, table: NDArray[np.int64]) -> None:
     names = model.states_of(0) if model.alike is not None else None
     shown = {(f"state {s}" if names is None else names[s]): Patch(color=state_colour(s)) for s in states}
     if (table != table[0]).any():
-        shown["differs from the first"] = Patch(facecolor="none", edgecolor=ACCENT, linewidth=1.5)
-    if shown:
-        style = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": 8}
-        figure.legend(list(shown.values()), list(shown), **style)
+        shown["differs from the first"] = Patch(facecolor="none", edgecolor=inks(ax).accent, linewidth=1.5)
+    style = {"ncols": 4, "frameon": False, "fontsize": 8}
+    if shown and shared:  # the figure may have other plots
+        ax.legend(list(shown.values()), list(shown), loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
+    elif shown:
+        ax.figure.legend(list(shown.values()), list(shown), loc="outside lower center", **style)

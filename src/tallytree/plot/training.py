@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import INK, LINES, PALE, integer_ticks, panels
+from tallytree.plot.canvas import integer_ticks, panels, single
+from tallytree.plot.inks import inks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +47,10 @@ Run = History | Fitted
 
 
 def training_curves(
-    history: Run | Mapping[str, Run], *, by: Literal["pass", "seconds"] = "pass"
+    history: Run | Mapping[str, Run],
+    *,
+    by: Literal["pass", "seconds"] = "pass",
+    ax: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """Plot the progress of a fit: objective and bound, relative gap, mean hinge loss.
 
@@ -58,6 +62,8 @@ def training_curves(
         A fitted estimator, or its ``history_``; with names, several runs are compared.
     by : {"pass", "seconds"}
         The horizontal axis.
+    ax : sequence of three matplotlib axes, optional
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -78,10 +84,11 @@ def training_curves(
         raise ModelError(f"by must be 'pass' or 'seconds', got {by!r}")
     if not runs or not all(runs.values()):
         raise ModelError("there is nothing to plot: a history has no passes; was the estimator fitted?")
-    objective, gap, loss = panels(3, 10.5, 3.1)
+    objective, gap, loss = panels(3, 10.5, 3.1) if ax is None else _three(ax)
+    colours = inks(objective).curves
     size = 18.0 if max(map(len, runs.values())) <= 60 else 6.0
     for number, (name, run) in enumerate(runs.items()):
-        colour = LINES[number % len(LINES)]
+        colour = colours[number % len(colours)]
         across = np.array([one.number if by == "pass" else one.seconds for one in run], dtype=float)
         certified = np.array([one.certified for one in run], dtype=bool)
         primal = _certified(objective, across, [one.primal for one in run], certified, colour, name, size)
@@ -98,6 +105,13 @@ def training_curves(
     if len({one.certified for run in runs.values() for one in run}) == 2:
         _explain_markers(gap)
     return [objective, gap, loss]
+
+
+def _three(ax: Any) -> list[Any]:
+    """Return the given axes; raise an error if there are not three."""
+    if np.size(ax) != 3:
+        raise ModelError(f"ax must be three axes, such as those of plt.subplots(1, 3)[1], got {np.size(ax)}")
+    return [single(one) for one in np.ravel(ax)]
 
 
 def _history(run: Run) -> History:
@@ -119,7 +133,9 @@ def _certified(
     heights = np.array(values, dtype=float)
     heights[~np.isfinite(heights)] = np.nan
     ax.plot(across, heights, color=colour, linewidth=1.2, label=name or "objective", zorder=2)
-    ax.scatter(across[~certified], heights[~certified], s=size, facecolor="white", edgecolor=colour, zorder=3)
+    ax.scatter(
+        across[~certified], heights[~certified], s=size, facecolor=inks(ax).paper, edgecolor=colour, zorder=3
+    )
     ax.scatter(across[certified], heights[certified], s=1.5 * size, color=colour, zorder=4)
     return heights
 
@@ -131,7 +147,7 @@ def _bound(ax: Any, across: Any, duals: Sequence[float], primal: Any, colour: st
     ax.plot(
         across, bound, color=colour, linewidth=1.2, linestyle="--", label="lower bound" if alone else None
     )
-    ax.fill_between(across, bound, primal, color=PALE if alone else colour, alpha=0.25, linewidth=0)
+    ax.fill_between(across, bound, primal, color=inks(ax).pale if alone else colour, alpha=0.25, linewidth=0)
 
 
 def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
@@ -154,6 +170,7 @@ def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
 
 def _explain_markers(ax: Any) -> None:
     """Add a legend of filled and hollow markers."""
-    marks = {"certified": INK, "estimate": "white"}
-    shown = [ax.scatter([], [], s=18, color=face, edgecolor=INK, label=name) for name, face in marks.items()]
+    ink = inks(ax)
+    marks = {"certified": ink.line, "estimate": ink.paper}
+    shown = [ax.scatter([], [], s=18, color=c, edgecolor=ink.line, label=name) for name, c in marks.items()]
     ax.legend(handles=shown, frameon=False, fontsize=8)

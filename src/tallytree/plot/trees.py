@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallytree.errors import ModelError
-from tallytree.plot.canvas import ACCENT, INK, PALE, RIGHT, ROW, axes, figure, tiles
+from tallytree.plot.canvas import ROW, axes, figure, tiles
+from tallytree.plot.inks import Inks, inks, mixed
 from tallytree.trees import Constituent, Tree
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def tree_picture(tree: Tree, *, gold: Tree | None = None, ax: Axes | None = None
     """
     places = _placed(tree)
     canvas = axes(ax, *_size(places), shared=False)
-    _draw(canvas, places, _colours(places, gold))
+    _draw(canvas, places, gold)
     return canvas  # type: ignore[no-any-return]
 
 
@@ -82,8 +83,8 @@ def trees_side_by_side(
     canvases = _canvases([_size(places) for places in placed])
     for number, (ax, places, name) in enumerate(zip(canvases, placed, names, strict=True)):
         gold = None if not compare or len(trees) == 1 else trees[0] if number else _union(trees[1:])
-        _draw(ax, places, _colours(places, gold))
-        ax.set_title(name, fontsize=10, color=INK)
+        _draw(ax, places, gold)
+        ax.set_title(name, fontsize=10)
     _level(canvases)
     return list(canvases)
 
@@ -148,9 +149,10 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 # --- colours ------------------------------------------------------------------------------------------------
 
 
-def _colours(places: Sequence[_Place], gold: Tree | Counter[Constituent] | None) -> list[str]:
+def _colours(places: Sequence[_Place], gold: Tree | Counter[Constituent] | None, ink: Inks) -> list[str]:
     """Return the colour of each node."""
-    plain = {"word": INK, "tag": _TAG, "constituent": INK, "": PALE}
+    grey = mixed(ink.paper, ink.text, 0.6)
+    plain = {"word": ink.text, "tag": grey, "constituent": ink.text, "": ink.pale}
     if gold is None:
         return [plain[place.kind] for place in places]
     left = Counter(gold.constituents() if isinstance(gold, Tree) else gold)
@@ -160,12 +162,10 @@ def _colours(places: Sequence[_Place], gold: Tree | Counter[Constituent] | None)
     colours = []
     for place in places:
         key = Constituent(place.label, *place.span)
-        colours.append(plain[place.kind] if place.kind != "constituent" else RIGHT if left[key] else ACCENT)
+        marked = ink.right if left[key] else ink.accent
+        colours.append(plain[place.kind] if place.kind != "constituent" else marked)
         left[key] -= left[key] > 0 and place.kind == "constituent"
     return colours
-
-
-_TAG = "#7b8794"
 
 
 def _union(trees: Sequence[Tree]) -> Counter[Constituent]:
@@ -184,14 +184,16 @@ def _titles(trees: Sequence[Tree]) -> list[str]:
 # --- drawing ------------------------------------------------------------------------------------------------
 
 
-def _draw(ax: Any, places: Sequence[_Place], colours: Sequence[str]) -> None:
-    for place, colour in zip(places, colours, strict=True):
+def _draw(ax: Any, places: Sequence[_Place], gold: Tree | Counter[Constituent] | None) -> None:
+    ax.set_axis_off()
+    ink = inks(ax)
+    for place, colour in zip(places, _colours(places, gold, ink), strict=True):
         if place.parent is not None:
             x, y = place.parent
             bend = y - 0.45  # at right angles: spans do not overlap, so no edge crosses another label
-            line = "#e3e7ec" if place.kind == "word" else PALE
+            line = ink.faint if place.kind == "word" else ink.pale
             ax.plot([place.x, place.x, x, x], [place.y, bend, bend, y], color=line, linewidth=1.3, zorder=1)
-        box = {"boxstyle": "round,pad=0.18", "facecolor": "white", "edgecolor": "none"}
+        box = {"boxstyle": "round,pad=0.18", "facecolor": ink.paper, "edgecolor": "none"}
         style = {"fontsize": 9, "ha": "center", "va": "center", "zorder": 2, "bbox": box, "color": colour}
         if place.kind == "word":
             style |= {"fontstyle": "italic"}
@@ -200,7 +202,6 @@ def _draw(ax: Any, places: Sequence[_Place], colours: Sequence[str]) -> None:
         ax.text(place.x, place.y, place.label, **style)
     ax.set_xlim(0, max(place.x for place in places) + 4)
     ax.set_ylim(-0.5, max(place.y for place in places) + 0.5)
-    ax.set_axis_off()
 
 
 def _level(canvases: Sequence[Any]) -> None:
