@@ -3,8 +3,8 @@
 TASKS = {
     "tallytree": {
         "Models, statistics and single answers": (
-            "Model Statistic Recipe count matches mismatches node_statistic Constraint solve profile "
-            "Profile elementwise score_between Solution"
+            "Model Statistic Recipe count segments changes matches mismatches node_statistic Constraint "
+            "solve profile Profile elementwise score_between Solution"
         ),
         "Patterns and machines": "regular valid_bio valid_bioes transduce Machine Reduction",
         "Several answers": "k_best iter_best exclude diverse_k_best",
@@ -95,7 +95,8 @@ TASKS = {
     },
     "torch": {
         "Distributions": "Chain Chart Tally Conditioned TopK Structured",
-        "Losses": "StructuredHinge SoftmaxMargin ExpectedLoss StructuredLoss",
+        "Losses": "NegativeLogLikelihood StructuredHinge SoftmaxMargin ExpectedLoss "
+        "StructuredLoss TrainingLoss",
         "Layers": "CRF check_replays",
     },
 }

@@ -39,6 +39,7 @@ from tallytree.reductions.reduction import Reduction
 from tallytree.solving import distribution, plan, profile, solve
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.recipes import count, matches, mismatches, node_statistic
+from tallytree.statistics.segments import changes, segments
 from tallytree.statistics.statistic import Recipe, Statistic
 
 __version__ = "0.2.0"
@@ -70,6 +71,7 @@ __all__ = [
     "SufficientStatistics",
     "TallytreeError",
     "bounds",
+    "changes",
     "clique_tree",
     "count",
     "distribution",
@@ -95,6 +97,7 @@ __all__ = [
     "regular",
     "relax",
     "score_between",
+    "segments",
     "solve",
     "solve_batch",
     "sufficient_statistics",

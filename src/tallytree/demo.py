@@ -33,9 +33,8 @@ def recording() -> tt.Model:
 
 
 def utterances(model: tt.Model) -> tt.Statistic:
-    """Count how often speech starts: at the first frame, or after silence."""
-    begins = [((t, t + 1), [[0, 1], [0, 0]]) for t in range(len(model) - 1)]
-    return tt.Statistic([((0,), [0, 1]), *begins], name="utterances")
+    """Count the runs of speech."""
+    return tt.segments(model, state="speech", name="utterances")
 
 
 def worst_f1(model: tt.Model) -> tt.Solution:

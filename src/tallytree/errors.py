@@ -4,6 +4,7 @@ Each message says what was wrong, what was passed and what to do next. Errors su
 raised in worker processes.
 """
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 
@@ -41,11 +42,14 @@ class BudgetError(TallytreeError, MemoryError):
         The best labelling found so far, with its gap.
     too_wide : bool
         Whether the graph is too wide even without statistics.
+    found : list of Solution
+        If a list of labellings was stopped (:func:`diverse_k_best`): those found before.
     """
 
     bound: float | None = None
     best: Any = None
     too_wide: bool = False
+    found: Sequence[Any] = ()
 
 
 class ObjectiveError(TallytreeError, ValueError):

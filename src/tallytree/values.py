@@ -1,9 +1,12 @@
-"""Shared by all value classes: immutability, read-only arrays, digests of content, repeated values."""
+"""Shared by all value classes: immutability, read-only arrays, digests of content, repeated values, names."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from itertools import takewhile
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
@@ -26,6 +29,30 @@ class Frozen:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"cannot delete {name!r}: a {type(self).__name__} is immutable")
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that was probably meant, if any is similar enough.
+
+    Case and surrounding white space are ignored first; then swapped letters are the likeliest slip, and of
+    names that are as similar, the one that begins in the same way is chosen.
+
+    Examples
+    --------
+    >>> [nearest(name, ["B-NP", "B-PP", "O"]) for name in ("b-np", "B-PN", "B-NPP", "x")]
+    ['B-NP', 'B-NP', 'B-NP', None]
+    """
+    names = list(known)
+    for other in names:
+        if other.strip().casefold() == name.strip().casefold():
+            return other
+
+    def distance(other: str) -> tuple[bool, float, int]:
+        alike = SequenceMatcher(None, other, name).ratio()
+        beginning = list(takewhile(lambda pair: pair[0] == pair[1], zip(other, name, strict=False)))
+        return sorted(other) != sorted(name), -alike, -len(beginning)
+
+    return min(get_close_matches(name, names, 9, cutoff), key=distance, default=None)
 
 
 def counted(number: float, noun: str, shown: str | None = None) -> str:
@@ -56,6 +83,21 @@ def abbreviated(text: str, most: int) -> str:
     """
     head = most // 2
     return text if len(text) <= most else f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
+def integral(value: Any) -> int:
+    """Return an integer, or a float without a fraction, as an int; raise TypeError for anything else.
+
+    Examples
+    --------
+    >>> integral(np.int64(2)), integral(np.float32(2.0))
+    (2, 2)
+    >>> integral(2.5)
+    Traceback (most recent call last):
+    TypeError: 'float' object cannot be interpreted as an integer
+    """
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return operator.index(int(value) if whole else value)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Every answer states that it is optimal and why; budget errors suggest methods that need no tallies."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -85,7 +86,9 @@ def test_a_relaxation_explains_its_bound(week, wet):
     assert "scores above 8" in closed.solution.explain()
     assert closed.explain().startswith("optimal: no labelling that satisfies the constraint scores above 8")
     open_ = tt.relax(week, where=wet == 4, candidates=0)
-    assert open_.explain().endswith("no labelling that satisfies it was found")
+    assert open_.explain().endswith(
+        "no labelling that satisfies it was found; use more iterations=, another order=, or tallytree.solve"
+    )
 
 
 def test_certificates_survive_pickling_without_a_plan(week, wet):
@@ -140,3 +143,10 @@ def test_relax_is_not_offered_where_it_does_not_fit_either(long):
     with pytest.raises(tt.BudgetError) as error:
         tt.profile(dense, [tt.count(dense, state=1)], memory_limit=1e9)
     assert "relax" not in str(error.value)
+
+
+def test_equal_and_rounded_scores_are_told_apart():
+    exact = tt.solve(tt.Model.chain([[0.0, 1.0]] * 3, [[0.5, 0.0], [0.0, 0.5]]))
+    assert "the messages' score is the same\n" in exact.explain()
+    rounded = dataclasses.replace(exact.certificate, promised=exact.score + 1e-15)
+    assert "differs by 8.9e-16, and rounding can cause up to" in str(rounded)

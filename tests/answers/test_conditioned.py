@@ -170,3 +170,12 @@ def test_tallies_in_every_manner():
     for wrong in (d.at, d.marginals, d.sample):
         with pytest.raises(tt.ModelError, match=r"one integer for each of \(ones, zeros\)"):
             wrong(ones=2)
+
+
+@pytest.mark.parametrize("name", ["random_state", "seed"])
+def test_other_names_of_the_generator(name):
+    model = tt.Model.chain(np.zeros((3, 2)), np.eye(2))
+    with pytest.raises(tt.ModelError, match=f"no argument '{name}'. Did you mean rng=0?"):
+        tt.distribution(model, [tt.count(state=1)]).sample(3, **{name: 0})
+    named = tt.distribution(model, [tt.count(state=1, name=name)])
+    assert named.sample(3, **{name: 1}).sum(axis=1).tolist() == [1, 1, 1]

@@ -92,12 +92,11 @@ def test_usage(files, capsys, arguments, says):
 
 def test_what_to_do_next(files, capsys):
     Path("junk").write_text("junk")
+    Path("cut").write_text("two 2 2 2 10 2 2")
     Path("cut.uai").write_text("MARKOV 225 2 2")
     for arguments, says in [
-        (
-            ("solve", "junk"),
-            "got the end of the file (read as wcsp, by its content; --format sets another format)",
-        ),
+        (("solve", "junk"), "the format of junk is not recognised, by its name or its content"),
+        (("solve", "cut"), "(read as wcsp, by its content; --format sets another format)"),
         (("solve", "cut.uai"), "at most 2 by the length of the file, got '225'; is it cut off?"),
         (
             ("solve", "week.uai", "--objective", "score - ones"),

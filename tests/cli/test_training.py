@@ -288,16 +288,6 @@ def test_a_parser_is_learned_for_a_loss(corpora, capsys):
     assert json.loads(out)["score"] == wanted.score
 
 
-def test_sentences_without_a_tree_are_named(corpora, capsys):
-    run("train", "parse", "train.mrg", "-o", "g.json")
-    Path("words.txt").write_text("the cat sat\nsat\nthe dog sat\n")
-    capsys.readouterr()
-    assert run("parse", "g.json", "words.txt", "--count", "n=VP", "--where", "n == 9") == Exit.INFEASIBLE
-    captured = capsys.readouterr()
-    assert captured.out == "\n\n\n"
-    assert "sentence 2 has no tree: sat …" in captured.err
-
-
 @pytest.mark.parametrize("task", ["tag", "chunk"])
 def test_labellers_look_at_the_parts_of_words(corpora, task):
     assert run("train", task, "train.txt", "-o", "m.npz", "--quiet", "--tolerance", "0.9") == Exit.OK

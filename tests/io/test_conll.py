@@ -68,3 +68,11 @@ def test_bytes_that_are_here_already_are_read():
         tt.io.read_conll(tt.io.Source("there", b"\xff\xfe a\n"))
     with pytest.raises(tt.ModelError, match="returns bytes; open it as text"):
         tt.io.read_conll(io.BytesIO(text.encode()))
+
+
+def test_text_in_place_of_a_path_is_an_error_of_one_line():
+    for read in (read_conll, read_conllu):
+        with pytest.raises(
+            tt.ModelError, match=r"got text with several lines that begins with 'a DT B'; write"
+        ):
+            read("a DT B\n" * 1000)

@@ -65,7 +65,7 @@ from tallytree.io.files import Source
             "file: model.factors[0].table[1]: expected a finite number",
         ),
         ({"model": {"cardinalities": [2, 2], "shape": [3, 1]}}, "file: model: shape (3, 1) has 3 entries"),
-        ({"model": {"cardinalities": [2], "states": ["a"]}}, "file: model: states has 1 names, but each"),
+        ({"model": {"cardinalities": [2], "states": ["a"]}}, "file: model: states has 1 name, but each"),
         ({"statistics": [{"name": "n"}]}, "file: statistics[0]: expected one of the keys count, matches"),
         ({"statistics": [{"name": "", "count": {"state": 1}}]}, "file: statistics[0]: the name of a"),
         (
@@ -94,7 +94,7 @@ from tallytree.io.files import Source
         ),
         (
             {"parameters": {"wet": 1}, "objective": None, "where": None},
-            "the parameter 'wet' is also the name of",
+            "the parameter 'wet' is also the name of a statistic;",
         ),
         (
             {"parameters": {"a\tb": 1}, "objective": None, "where": None},

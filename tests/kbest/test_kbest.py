@@ -1,6 +1,7 @@
 """Labellings in order, outside a set and far from each other, compared with enumeration."""
 
 import pickle
+from functools import partial
 from itertools import islice, pairwise
 
 import numpy as np
@@ -132,6 +133,27 @@ def test_small_models():
     assert tt.k_best(tt.Model([2], [((0,), [-np.inf, -np.inf])]), 5) == []
     assert tt.k_best(tt.Model([2], [((), -np.inf)]), 5) == []
     assert tt.k_best(tt.Model([2, 2], []), 5, where=tt.count(state=1) >= 3) == []
+
+
+def test_lists_of_none():
+    """Lists may be empty, whatever is asked of them; negative numbers and fractions are errors."""
+    model = tt.Model.chain(np.zeros((3, 2)), np.eye(2))
+    rules = {("N", "N", "N"): -1.0}
+    forest = tt.parsing.Forest(tt.parsing.Grammar(rules, {}, {"N": {"a": 0.0}}, root="N"), "a a a")
+    ones = tt.count(model, state=1, name="ones")
+    assert tt.k_best(model, 0) == tt.k_best(model, 0, where=ones == 2) == tt.diverse_k_best(model, 0, 1) == []
+    assert tt.k_best(model, 0, [ones], "score - ones", strategy="full") == []
+    assert tt.parsing.k_best(forest, 0) == tt.parsing.diverse_k_best(forest, 0, 1) == []
+    for ask in (
+        partial(tt.k_best, model),
+        partial(tt.diverse_k_best, model, distance=1),
+        partial(tt.parsing.k_best, forest),
+        partial(tt.parsing.diverse_k_best, forest, distance=1),
+    ):
+        with pytest.raises(tt.ModelError, match="k must be at least 0, got -1"):
+            ask(k=-1)
+        with pytest.raises(tt.ModelError, match=r"k must be an integer, got 1\.5"):
+            ask(k=1.5)
 
 
 @pytest.mark.parametrize("tallies", LAYOUTS)

@@ -214,7 +214,7 @@ def test_weights_of_classes():
         ({"class_weight": {"D": -1.0}}, None, None, "the weight of label 'D' is -1.0"),
         ({"class_weight": 3}, None, None, "class_weight must be a mapping of labels"),
         ({}, None, [["D"], ["D", "N"]], "example 0 has 2 positions but 1 labels"),
-        ({}, None, [["D", "N"]], "there are 2 examples but 1 labellings"),
+        ({}, None, [["D", "N"]], "there are 2 examples but 1 labelling"),
     ],
 )
 def test_bad_input_is_told(parameters, weights, y, text):

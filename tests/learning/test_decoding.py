@@ -77,8 +77,40 @@ class OneByOne(BestDecoder):
 @pytest.mark.parametrize("decoder", [BestDecoder(), OneByOne()], ids=["in a batch", "one by one"])
 def test_an_example_that_cannot_satisfy_a_constraint_is_named(decoder):
     long, short = (tt.Model.chain(np.zeros((n, 2)), np.zeros((2, 2)), states=["O", "B"]) for n in (3, 1))
-    with pytest.raises(tt.InfeasibleError, match="example 2: no labelling satisfies 'count_B == 2'"):
-        decoder.each([long, long, short], tt.count(state="B") == 2)
+    two = tt.count(state="B") == 2
+    with pytest.raises(
+        tt.InfeasibleError, match=r"example 2: no labelling satisfies 'count_B == 2'.*; pass errors='return'"
+    ):
+        decoder.each([long, long, short], two)
+    *found, error = decoder.each([long, long, short], two, errors="return")
+    assert [one.tolist() for one in found] == [decoder(long, two).tolist()] * 2
+    assert isinstance(error, tt.InfeasibleError) and str(error).startswith("no labelling satisfies")
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_one_infeasible_example_does_not_lose_the_others(kind):
+    X = [[["a"], ["b"], ["a"]], [["b"]], [["a"], ["b"]]]
+    model = kind().fit(X, [["A", "B", "A"], ["B"], ["A", "B"]])
+    first, error, last = model.predict(X, where="A >= 1 and B >= 1", errors="return")
+    assert isinstance(error, tt.InfeasibleError)
+    assert (first.tolist(), last.tolist()) == (["A", "B", "A"], ["A", "B"])
+    with pytest.raises(
+        tt.InfeasibleError, match=r"example 1: .*; pass errors='return' to predict the others"
+    ):
+        model.predict(X, where="A >= 1 and B >= 1")
+    with pytest.raises(tt.ModelError, match="errors must be 'raise' or 'return', got 'ignore'"):
+        model.predict(X, errors="ignore")
+    with pytest.raises(tt.ModelError, match="is not a label"):  # not the error of an example
+        model.predict(X, where="C >= 1", errors="return")
+
+
+@pytest.mark.parametrize("text", ["1 >= 0", "A - A == 0"])
+def test_constraints_that_always_hold_change_nothing(text):
+    X = [[["a"], ["b"]], [["b"]]]
+    model = SequenceSVM().fit(X, [["A", "B"], ["B"]])
+    assert [one.tolist() for one in model.predict(X, where=text)] == [["A", "B"], ["B"]]
+    errors = model.predict(X, where=f"not ({text})", errors="return")
+    assert all(isinstance(one, tt.InfeasibleError) for one in errors)
 
 
 def test_other_errors_of_a_batch_are_raised_as_they_are():

@@ -237,7 +237,7 @@ def test_no_examples_give_no_predictions():
     ("X", "y", "text"),
     [
         ([], [], "no examples to learn from"),
-        ([[["a"]]], [["x"], ["y"]], "1 examples but 2 labellings"),
+        ([[["a"]]], [["x"], ["y"]], "there is 1 example but 2 labellings"),
         ([[["a"], ["b"]]], [["x"]], "example 0 has 2 positions but 1 labels"),
         ([[["a"]]], [[0.5]], "labels must be all strings, or all non-negative integers; got 0.5"),
         ([[["a"]]], [[-1]], "got -1"),

@@ -79,7 +79,7 @@ def test_what_is_not_a_sequence_is_told(estimator, examples, y, wrong):
         fitted.predict(wrong)
     with pytest.raises(tt.ModelError, match=r"^y must be a sequence of (labellings|trees), got "):
         fitted.score(examples, wrong)
-    with pytest.raises(tt.ModelError, match=r"^there are 2 examples but 1 labellings; each"):
+    with pytest.raises(tt.ModelError, match=r"^there are 2 examples but 1 (labelling|tree); each"):
         fitted.score(examples, y[:1])
 
 

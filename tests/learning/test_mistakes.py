@@ -48,7 +48,7 @@ def test_a_single_example_needs_a_list():
         ({"decode": BestDecoder}, r"decode= needs a decoder, .* got the class BestDecoder; call it"),
         ({"decode": MaxExpected}, r"decode= needs a decoder, .* got the class MaxExpected; call it"),
         ({"decode": "f1"}, r"decode= needs a decoder, such as MaxExpected\('chunk-f1'\); got 'f1'"),
-        ({"where": True}, r"where= needs a constraint, such as tt\.count\(state='B-NP'\) <= 2; got True"),
+        ({"where": True}, "got True for a constraint.* for equal tallies write `a - b == 0`"),
         ({"where": tt.count(state="O")}, r"where= needs a constraint, .*; got count\(.*\); compare it"),
     ],
 )
@@ -95,8 +95,8 @@ def test_losses_of_labellings_are_not_for_trees(kind, loss):
 def test_a_background_is_one_of_the_labels(estimator):
     examples = X if isinstance(estimator, (SequenceSVM, SequenceCRF)) else GRAPHS
     text = (
-        r"the background 'O' of the loss is not one of the labels, which are N, V; choose another, as in "
-        r"\w+\(background='N'"
+        r"the background 'O' of the loss is not one of the labels, which are N, V; pass the negative "
+        r"label, as in \w+\(background=…\)"
     )
     with pytest.raises(tt.ModelError, match=text):
         estimator.fit(examples, [["N", "V"], ["V", "N", "V"]])
@@ -182,7 +182,7 @@ def test_trees_are_scored_against_trees(kind):
     for wrong in (None, "(S (A a) (B b))"):
         with pytest.raises(tt.ModelError, match="example 1: y must contain trees, as "):
             fitted.score(["a b", "b a"], [TREES[0], wrong])
-    with pytest.raises(tt.ModelError, match=r"the least expected loss is for labellings; for trees, use"):
+    with pytest.raises(tt.ModelError, match=r"MaxExpected is for labellings; for trees, use"):
         fitted.predict(["a b"], decode=MaxExpected("f1"))
 
 
@@ -308,3 +308,38 @@ def test_a_label_that_is_called_infinity():
     with pytest.raises(tt.ModelError, match=r"where uses 'inf', the name of a label, .* quote or rename it"):
         model.predict(data, where="inf <= 0")
     assert model.predict(data[:1], where="'inf' <= 0")[0].tolist() == ["O", "O"]
+
+
+def test_a_vocabulary_without_features_is_mentioned():
+    X, y = [[["a"], ["b"]], [["a"]]], [["A", "B"], ["A"]]
+    with pytest.warns(UserWarning, match=r"no feature occurs 10 times .* occurs 2 times"):
+        SequenceCRF(min_count=10).fit(X, y)
+
+
+def test_labels_that_differ_by_white_space_are_mentioned():
+    with pytest.warns(UserWarning, match="the labels 'A' and 'A ' differ only by white space"):
+        SequenceSVM().fit([[["a"], ["b"]], [["a"]]], [["A", "B"], ["A "]])
+
+
+def test_arrays_with_positions_as_columns_are_recognised():
+    X, y = [np.zeros((4, n)) for n in (5, 7)], [["a"] * 5, ["b"] * 7]
+    with pytest.raises(
+        tt.ModelError, match=r"example 0 has the shape \(4, 5\) for 5 labels; .* transpose them"
+    ):
+        SequenceSVM().fit(X, y)
+
+
+def test_equal_counts_are_written_as_a_difference():
+    model = SequenceSVM().fit([[["a"], ["b"]]], [["A", "B"]])
+    with pytest.raises(tt.ModelError, match="for equal tallies write `a - b == 0`"):
+        model.predict([[["a"]]], where=tt.count(state="A") == tt.count(state="B"))
+
+
+def test_a_background_is_suggested_if_one_is_likely():
+    X, y = [[["a"], ["b"]]], [["A", "B"]]
+    for background, advice in (
+        ("a", r"choose another, as in FBeta\(background='A', beta=1.0\)"),
+        ("Q", r"pass the negative label, as in FBeta\(background=…\)"),
+    ):
+        with pytest.raises(tt.ModelError, match=advice):
+            SequenceSVM(tt.losses.FBeta(background=background)).fit(X, y)

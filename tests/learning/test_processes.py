@@ -13,7 +13,28 @@ from joblib import parallel_config
 from learning_problems import LOSSES, sequences
 from memory import needs_proc
 
-from tallytree.learning import FrankWolfe, Subgradient, TopTallies, train
+from tallytree.learning import FrankWolfe, Subgradient, TopTallies, oracle, train
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Use processes from the beginning."""
+    monkeypatch.setattr(oracle, "_WORTH_PROCESSES", 0.0)
+
+
+def test_short_runs_and_small_batches_start_no_processes(monkeypatch):
+    problem = sequences(1, LOSSES["f1"], examples=70)
+
+    def parallel(**options):
+        raise AssertionError("processes are started")
+
+    monkeypatch.setattr(oracle, "Parallel", parallel)
+    train(problem, FrankWolfe(), n_jobs=2, C=0.1, max_passes=2)
+    monkeypatch.setattr(oracle, "_WORTH_PROCESSES", 0.0)
+    everything = oracle.ExactOracle(problem, n_jobs=2)
+    everything.planes(range(64), np.zeros(problem.dimension))
+    with pytest.raises(AssertionError, match="processes are started"):
+        everything.planes(range(65), np.zeros(problem.dimension))
 
 
 @pytest.mark.parametrize(
@@ -23,7 +44,7 @@ from tallytree.learning import FrankWolfe, Subgradient, TopTallies, train
         (Subgradient(batch=100), "threading"),
     ],
 )
-def test_threads_and_processes_give_the_same_weights(solver, backend):
+def test_threads_and_processes_give_the_same_weights(at_once, solver, backend):
     problem = sequences(1, LOSSES["f1"], examples=150)
     options = {"C": 0.1, "scaling": "slack", "extra": TopTallies(2), "tolerance": 0.0, "max_passes": 2}
     alone = train(problem, solver, **options).run.weights
@@ -32,7 +53,7 @@ def test_threads_and_processes_give_the_same_weights(solver, backend):
 
 
 @needs_proc
-def test_a_cluster_that_loses_a_worker_gives_the_same_weights():
+def test_a_cluster_that_loses_a_worker_gives_the_same_weights(at_once):
     distributed = pytest.importorskip("distributed")
     problem = sequences(4, LOSSES["f1"], examples=2000)
     options = {"C": 0.01, "scaling": "slack", "tolerance": 0.0, "max_passes": 3}

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import sys
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 from tallytree.learning import RunOptions, SequenceCRF, SequenceSVM
-from tallytree.learning.progress import Progress, time_left
+from tallytree.learning.progress import Progress, shown_passes, time_left
 
 X = [[["a"], ["b"], ["a"]], [["b"], ["b"]], [["a"], ["c"]]] * 4
 Y = [["x", "y", "x"], ["y", "y"], ["x", "x"]] * 4
@@ -59,7 +60,8 @@ def test_a_narrow_terminal_still_shows_the_remaining_time(width):
 def test_elsewhere_there_are_plain_lines(estimator, capsys):
     fitted = estimator(verbose=True).fit(X, Y)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == [str(entry) for entry in fitted.history_]
+    shown, stored = ([str(one).partition("(")[0] for one in some] for some in (lines, fitted.history_))
+    assert shown == stored  # but for percentages, which never fall
     assert not any("\r" in line or "\033" in line for line in lines)
 
 
@@ -103,6 +105,23 @@ def test_the_estimate_keeps_to_the_limits_of_the_run():
     assert [entry.left for entry in flat[:2]] == [None, None]
     still = passes([0.5] * 4, 0.0)
     assert still[-1].left == 0.0 and still[-1].done == 1.0
+
+
+def test_until_the_last_pass_there_is_time_left_for_one_more():
+    options = RunOptions(tolerance=0.01)
+    gaps = [0.5, 0.2, 0.05, 0.02, 0.019, 0.018, 0.017, 0.005]
+    *others, last = passes(gaps, 6.0, options)
+    assert all(entry.left >= 6.0 for entry in others[2:]) and last.left == 0.0
+
+
+def test_percentages_never_fall(capsys):
+    lefts = [None, 4.0, 3.0, 9.0, 8.0, 1.0]
+    entries = [Progress(k, 1.0, 0.5, True, 0.1, k, float(k), left) for k, left in enumerate(lefts, 1)]
+    with shown_passes(True) as show:
+        for entry in entries:
+            show(entry)
+    shown = [int(part) for part in re.findall(r"\((\d+) %\)", capsys.readouterr().err)]
+    assert shown == [33, 50, 50, 50, 86]
 
 
 def falling(primals, dual, pace, options):

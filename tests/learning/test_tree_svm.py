@@ -74,6 +74,10 @@ def test_prediction_has_the_same_choices_as_other_estimators(fitted):
     assert sharp == TREES
     with pytest.raises(tt.InfeasibleError, match="example 0: no tree satisfies"):
         fitted.predict(SENTENCES[:1], where=parsing.count("NP") == 0)
+    *kept, error, none = fitted.predict(
+        [*SENTENCES[:2], SENTENCES[4], "the of"], where="PP >= 1", errors="return"
+    )
+    assert kept == TREES[:2] and isinstance(error, tt.InfeasibleError) and none is None
     with pytest.raises(tt.ModelError, match=r"for trees, use decode=MaxBrackets\(\)"):
         fitted.predict(SENTENCES[:1], decode=ExpectedFBeta())
     with pytest.raises(tt.ModelError, match="remove where="):
@@ -188,7 +192,7 @@ def test_a_warm_start_goes_on_with_the_same_trees():
     ("X", "y", "text"),
     [
         ([], [], "no examples to learn from"),
-        (SENTENCES[:1], TREES[:2], "1 examples but 2 labellings"),
+        (SENTENCES[:1], TREES[:2], "there is 1 example but 2 trees"),
         (SENTENCES[:1], ["(S (N a))"], "example 0: y must contain trees, .* got '"),
         (SENTENCES[:1], TREES[1:2], "example 0 has the words .* but its tree is over"),
         ([[1, 2]], TREES[:1], "a sentence must be a sequence of words, .* got 1 for a word"),

@@ -27,6 +27,7 @@ from tallytree.learning import (
     TreeModel,
     TreeProblem,
     check_problem,
+    oracle,
     train,
 )
 from tallytree.parsing import Forest, parse_tree
@@ -133,7 +134,9 @@ def test_several_planes_lead_to_the_same_optimum(extra):
     assert found.primal >= best * (1 - ROUNDING)
 
 
-def test_other_workers_give_the_same_planes():
+def test_other_workers_give_the_same_planes(monkeypatch):
+    monkeypatch.setattr(oracle, "_PIECE", 2)
+    monkeypatch.setattr(oracle, "_WORTH_PROCESSES", 0.0)
     problem = trees(3, LOSSES["f1"], examples=4)
     weights = np.random.default_rng(0).normal(size=problem.dimension)
     with parallel_config(backend="threading"):

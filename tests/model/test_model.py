@@ -166,14 +166,14 @@ def test_nan_and_infinity_are_named(bad):
 )
 def test_pairwise_shapes(pairwise, got):
     text = refusal(Model.chain, np.zeros((4, 2)), pairwise)
-    assert (
-        text == f"pairwise must have shape (2, 2), one table for all, or (3, 2, 2), one for each, got {got}"
+    assert text.startswith(
+        f"pairwise must have shape (2, 2), one table for all, or (3, 2, 2), one for each, got {got}"
     )
 
 
 def test_other_shapes():
-    assert "unary must have shape (M, N), got (3,)" in refusal(Model.chain, np.zeros(3), FREE)
-    assert "unary must have shape (R, C, N), got (3, 2)" in refusal(Model.grid, np.zeros((3, 2)), FREE, FREE)
+    assert "unary must have shape (M, N), one row" in refusal(Model.chain, np.zeros(3), FREE)
+    assert "unary must have shape (R, C, N), one entry" in refusal(Model.grid, np.zeros((3, 2)), FREE, FREE)
     assert "at least one" in refusal(Model.chain, np.zeros((3, 0)), np.zeros((0, 0)))
     assert "or (1, 3, 2, 2), one for each" in refusal(Model.grid, np.zeros((2, 3, 2)), np.zeros((3, 3)), FREE)
     assert "or (2, 2, 2, 2), one for each" in refusal(Model.grid, np.zeros((2, 3, 2)), FREE, np.zeros((3, 3)))

@@ -41,7 +41,7 @@ def test_same_cardinalities_and_other_names_are_not_alike():
 @pytest.mark.parametrize(
     ("cardinalities", "states", "text"),
     [
-        ([2, 2], ["a"], "states has 1 names, but each variable has 2 states"),
+        ([2, 2], ["a"], "states has 1 name, but each variable has 2 states"),
         ([2, 3], ["a", "b"], "different numbers of states; give one list of names per variable"),
         ([2, 2], ["a", "a"], "states has the name 'a' twice"),
         ([2, 3], [["a", "b"], ["a", "b"]], "lists of 2, 2 names, but the variables have 2, 3 states"),
@@ -59,9 +59,9 @@ def test_names_of_states_that_do_not_fit(cardinalities, states, text):
 @pytest.mark.parametrize(
     ("variables", "text"),
     [
-        (["x"], "variables has 1 names, but the model has 2 variables"),
+        (["x"], "variables has 1 name, but the model has 2 variables"),
         (["x", "x"], "variables has the name 'x' twice"),
-        (["x", 1], "variables must hold strings, got 1"),
+        (["x", 1.5], "variables must hold strings, got 1.5"),
     ],
 )
 def test_names_of_variables_that_do_not_fit(variables, text):
@@ -75,7 +75,7 @@ def test_chains_and_trees_have_named_variables():
     assert chain.variables == tree.variables == tuple(days)
     assert tt.solve(chain, fixed={"tue": "wet"}).labels.tolist() == ["wet"] * 3
     assert tt.solve(tree, fixed={"wed": 0}).assignment.tolist() == [0, 0, 0]
-    assert "variables has 1 names" in refusal(Model.chain, unary, [[0, 0], [0, 0]], variables=["mon"])
+    assert "variables has 1 name" in refusal(Model.chain, unary, [[0, 0], [0, 0]], variables=["mon"])
 
 
 def test_variable_indices():

@@ -124,9 +124,8 @@ def test_pickled_constraints_are_equal(left, right):
         (sum([A, B, C]), "a + b + c"),
         (2 * A - B <= 4, "2*a - b <= 4"),
         (2 * A - B + 3 <= 4, "2*a - b <= 1"),
-        (A < 5, "a <= 4"),
-        (A > 5, "a >= 6"),
-        (A < 5, "a <= 4"),
+        (A < 5, "a < 5"),
+        (A > 5, "a > 5"),
         (A <= B + 0, "a - b <= 0"),
         (A <= B, "a - b <= 0"),
         (3 - A >= 1, "a <= 2"),
@@ -139,7 +138,7 @@ def test_pickled_constraints_are_equal(left, right):
 )
 def test_texts(thing, text):
     assert repr(thing) == text
-    assert str(thing) == text
+    assert str(thing) == text.replace(" & ", " and ").replace(" | ", " or ")  # as in formulas
 
 
 def test_kinds():
@@ -238,7 +237,7 @@ def test_a_constraint_has_no_truth_value():
             ask()
 
 
-@pytest.mark.parametrize("number", [2.5, 2.0, np.float64(1), Fraction(1, 2), Decimal(1), 1j, "2", None])
+@pytest.mark.parametrize("number", [2.5, np.float64(0.1), Fraction(1, 2), Decimal(1), 1j, None])
 @pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.le, operator.gt])
 def test_numbers_that_are_no_integers(operation, number):
     with pytest.raises(ModelError, match="compared with integers") as caught:
@@ -248,7 +247,7 @@ def test_numbers_that_are_no_integers(operation, number):
 
 
 def test_equality_with_a_float_is_refused_too():
-    for ask in (lambda: A == 2.0, lambda: A != 2.5, lambda: A + B == 2.5):
+    for ask in (lambda: A == 0.5, lambda: A != 2.5, lambda: A + B == 2.5):
         with pytest.raises(ModelError, match="compared with integers"):
             ask()
 

@@ -84,7 +84,7 @@ def test_names_are_texts(name):
         Statistic([], name=name)
 
 
-@pytest.mark.parametrize("cap", [1.0, "2", 2**62])
+@pytest.mark.parametrize("cap", [1.5, "2", 2**62])
 def test_caps_are_integers(cap):
     with pytest.raises(ModelError, match="the cap of statistic 'statistic'"):
         Statistic([], cap=cap)
@@ -193,9 +193,7 @@ def test_a_statistic_from_pairs_fits_every_model_that_has_its_variables():
     statistic = Statistic([((0,), [0, 1]), ((1, 2), FLIP)], name="x")
     assert statistic.on(chain(3)) is statistic
     assert statistic.on(chain(9)) is statistic
-    with pytest.raises(
-        ModelError, match=r"statistic 'x', part 0 of block 1 with scope \(1, 2\): there is no var"
-    ):
+    with pytest.raises(ModelError, match=r"statistic 'x', part with scope \(1, 2\): there is no var"):
         statistic.on(chain(2))
     with pytest.raises(ModelError, match=r"needs a table of shape \(3,\)"):
         statistic.on(chain(3, states=3))

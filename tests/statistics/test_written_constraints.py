@@ -125,3 +125,16 @@ def test_a_statistic_named_inf_is_not_read_as_infinity():
     with pytest.raises(tt.ModelError, match="'inf', the name of a statistic"):
         tt.solve(MODEL, [tt.count(state="I", name="inf")], where="inf >= 9")
     assert tt.solve(MODEL, [tt.count(state="I", name="inf"), A], where="a >= 2").tally.a >= 2
+
+
+def test_constraints_in_messages_can_be_used_as_text():
+    names = [tt.count(state=number, name=name) for number, name in enumerate(("B-NP", "wet days", "plain"))]
+    a, b, c = names
+    model = tt.Model.chain(np.zeros((3, 3)), np.zeros((3, 3)))
+    for where in (a >= 9, (a >= 9) & (b + 2 * c <= 1), ((a - b >= 9) | (c != 0)) & (a >= 9)):
+        with pytest.raises(tt.InfeasibleError) as error:
+            tt.solve(model, where=where)
+        text = str(error.value).split("satisfies '")[1].split("';")[0]
+        with pytest.raises(tt.InfeasibleError) as again:
+            tt.solve(model, names, where=text)
+        assert str(again.value).split("';")[0] == str(error.value).split("';")[0]

@@ -129,7 +129,7 @@ def test_when_nothing_is_accepted():
     ones = tt.count(model, state=1, name="ones")
     with pytest.raises(tt.InfeasibleError) as caught:
         tt.solve(model, where=tt.regular("0 .*") & (ones == 3))
-    text = "satisfies '(regular('0 .*')) & (ones == 3)'; the nearest attainable tallies are (ones=2)"
+    text = "satisfies '(regular('0 .*')) and (ones == 3)'; the nearest attainable tallies are (ones=2)"
     assert text in str(caught.value)
     assert tt.k_best(model, where=tt.regular("0 1")) == []
     with pytest.raises(tt.ModelError, match="relax only supports comparisons of statistics"):
@@ -173,7 +173,7 @@ def test_plans_and_explanations():
     model = tt.Model.chain(np.eye(4, 3), np.eye(3), states=["O", "B-x", "I-x"])
     valid, outside = tt.valid_bio(), tt.count(state="O", name="outside")
     found = tt.solve(model, where=valid & (outside >= 1))
-    assert "no labelling that satisfies '(valid_bio()) & (outside >= 1)' has a higher" in found.explain()
+    assert "no labelling that satisfies '(valid_bio()) and (outside >= 1)' has a higher" in found.explain()
     assert found.certificate.score == found.score == model.score(found.assignment)
     reduction = tt.transduce(model, valid)
     plan = tt.plan(reduction, [outside])

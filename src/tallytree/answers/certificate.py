@@ -159,7 +159,9 @@ class AnyCertificate:
         return f"{'optimal' if self.optimal else 'attained'}: {self.claim}"
 
     def _promise(self) -> str:
-        return f"differs by {self.difference:.1e} (rounding allows {self.allowance:.1e})"
+        if self.difference == 0.0:
+            return "is the same"
+        return f"differs by {self.difference:.1e}, and rounding can cause up to {self.allowance:.1e}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,8 +89,8 @@ class Distribution(GraphTable, TallyProbabilities):
         """Return the probability of each state of each variable, optionally given a tally.
 
         The tally is given in order, by name, or whole as ``tally=``: a sequence, a mapping, or an integer if
-        there is one statistic. Returns a list with one array per variable, or for grids one array of shape
-        (rows, columns, states).
+        there is one statistic. Returns an array of shape (M, N), or (rows, columns, N) for grids; if
+        variables differ in their number of states, a list with one array per variable.
 
         If only one tally is needed, ``distribution(…, where=…)`` is faster: it computes nothing else.
 
@@ -164,7 +164,7 @@ class Distribution(GraphTable, TallyProbabilities):
         ----------
         size : int, optional
             The number of samples; the result has shape (size, M). By default one sample of shape (M,). For
-            grids, M is replaced by (rows, columns).
+            grids, M is replaced by (rows, columns). ``model.labels(samples)`` has the names of the states.
         tally : sequence of int, mapping of str to int, or int, optional
             Sample among the labellings with this tally, given in order or by name; an integer if there is
             one statistic.
@@ -183,7 +183,7 @@ class Distribution(GraphTable, TallyProbabilities):
         array([2, 2, 2])
         """
         generator, count = generator_of(rng), draws(size)
-        cells = self._drawn_cells(count, self._given((), named, tally), generator)
+        cells = self._drawn_cells(count, self._sampled_row(named, tally), generator)
         uniforms = generator.random((count, len(self.plan.tables)))
         with self._lock:
             drawn = sampled(self._loaded(), cells, uniforms)

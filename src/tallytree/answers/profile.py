@@ -94,7 +94,8 @@ class Profile(GraphTable, TallyTable[Solution]):
     def max_marginals(self, *tally: Tally, **named: int) -> list[NDArray[np.float64]] | NDArray[np.float64]:
         """Return the best score of a labelling for each state of each variable, optionally given a tally.
 
-        The tally is given as for :meth:`at`.
+        The tally is given as for :meth:`at`. Returns an array of shape (M, N), or (rows, columns, N) for
+        grids; if variables differ in their number of states, a list with one array per variable.
 
         Examples
         --------
@@ -103,9 +104,11 @@ class Profile(GraphTable, TallyTable[Solution]):
         >>> model = tt.Model.chain(np.array([[0., 1], [0, 2]]), np.zeros((2, 2)))
         >>> prof = tt.profile(model, [tt.count(state=1)])
         >>> prof.max_marginals()
-        [array([2., 3.]), array([1., 3.])]
+        array([[2., 3.],
+               [1., 3.]])
         >>> prof.max_marginals(1)
-        [array([2., 1.]), array([1., 2.])]
+        array([[2., 1.],
+               [1., 2.]])
         """
         rows = self._allowed(None) if not tally and not named else [self._row(tally, named)]
         with self._lock:

@@ -94,7 +94,10 @@ class RootTable(ABC):
         self.__dict__.update(state, _lock=Lock(), **arrays)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({counted(len(self.tallies), 'tally')} of ({', '.join(self._names)}))"
+        where, names = self.query.where, ", ".join(self._names)
+        given = [] if where is None else [f"given {where}"]
+        found = [f"{counted(len(self.tallies), 'tally')} of ({names})"] if names or where is None else []
+        return f"{type(self).__name__}({', '.join([*found, *given])})"
 
 
 class GraphTable(RootTable):

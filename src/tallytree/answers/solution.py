@@ -59,7 +59,7 @@ class Solution(Frozen):
     >>> print(tt.solve(tt.Model([2, 2], [((0, 1), [[0, 1.5], [1, 0]])])).explain())
     optimal: no labelling has a higher score
       evaluated again on the model, it has the score 1.5;
-      the messages' score differs by 0.0e+00 (rounding allows 3.3e-15)
+      the messages' score is the same
       the messages cover every labelling of 2 variables:
         width τ = 1, tallies R = 1, ...
     """

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.inputs import suggestion
+from tallytree.values import integral
 
 
 class Named(tuple[int, ...]):
@@ -98,13 +99,16 @@ def whole_numbers(values: Iterable[Any]) -> list[int]:
 
     Examples
     --------
-    >>> whole_numbers([np.uint64(2**64 - 1), 2**70])
-    [18446744073709551615, 1180591620717411303424]
+    >>> whole_numbers([np.uint64(2**64 - 1), 2**70, 2.0])
+    [18446744073709551615, 1180591620717411303424, 2]
     """
     given = list(values)
-    if not all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in given):
-        raise ModelError(f"a tally must consist of integers, got {given}")
-    return [int(value) for value in given]
+    try:
+        if not any(isinstance(value, (bool, np.bool_)) for value in given):
+            return [integral(value) for value in given]
+    except TypeError:
+        pass
+    raise ModelError(f"a tally must consist of integers, got {given}")
 
 
 Tally = int | Iterable[int] | Mapping[str, int]

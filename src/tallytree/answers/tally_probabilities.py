@@ -20,6 +20,7 @@ from tallytree.answers.tallies import Tally, row_of, wanted_tally
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.values import read_only
 
+_SEEDS = {"generator", "random_seed", "random_state", "seed"}  # what other libraries call rng=
 _ROUNDED = 1e-9  # how far sums of probabilities are from 1 for scores of ordinary size
 
 
@@ -160,7 +161,8 @@ class TallyProbabilities(RootTable):
 
     def _repr_html_(self) -> str:
         """Show the distribution in a notebook: bars for a single statistic, and the most probable tallies."""
-        return html.ranking("Distribution", self._names, self.tallies, self.probabilities, "probability")
+        found = self._names, self.tallies, self.probabilities
+        return html.ranking("Distribution", *found, "probability", self.query.where)
 
     def at(self, *tally: Tally, **named: int) -> float:
         """Return the probability of a tally, given in order or by name; 0 for one that nothing has.
@@ -185,6 +187,12 @@ class TallyProbabilities(RootTable):
             return self._row((whole,), {})
         none = not named and (not tally or (len(tally) == 1 and tally[0] is None))
         return None if none else self._row(tally, named)
+
+    def _sampled_row(self, named: Mapping[str, Any], whole: Tally | None) -> int | None:
+        """Return the row to sample from; None for any."""
+        for name in _SEEDS.intersection(named).difference(self._names):
+            raise ModelError(f"sample has no argument {name!r}. Did you mean rng={named[name]!r}?")
+        return self._given((), named, whole)
 
     def _drawn_cells(self, count: int, row: int | None, generator: np.random.Generator) -> NDArray[np.int64]:
         """Draw cells of the last table: of any row, or of a given one."""

@@ -139,6 +139,8 @@ class TallyTable(RootTable, Generic[Answer]):
     ) -> list[Answer]:
         """Return the best labelling of each of the best tallies, best first; fewer if there are fewer.
 
+        As for :meth:`best`, there has to be one, so that the number is at least 1.
+
         Examples
         --------
         >>> import numpy as np

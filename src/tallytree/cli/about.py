@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from tallytree import demo
 from tallytree.cli import reports
+from tallytree.cli.arguments import option_names
 from tallytree.cli.exits import Exit
-from tallytree.cli.options import Commands, option_names
+from tallytree.cli.options import Commands
 from tallytree.io import problem_schema
 
 SHELLS = ("bash", "zsh", "fish")

@@ -24,8 +24,9 @@ from tallytree.cli import (
     reports,
     training,
 )
-from tallytree.cli.exits import MEANINGS, Exit, end_workers, exit_of, stoppable
-from tallytree.cli.options import Commands, Parser
+from tallytree.cli.arguments import Parser
+from tallytree.cli.exits import MEANINGS, Exit, end_workers, error_json, exit_of, stoppable
+from tallytree.cli.options import Commands
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import TallytreeError
 
@@ -71,7 +72,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
         text = f"this machine does not have enough memory: {error}"
     try:
         if as_json:
-            print(reports.as_json({"error": {"kind": type(error).__name__, "message": text}}))
+            print(reports.as_json(error_json(error, text)))
         sys.stdout.flush()
     except OSError:  # standard error itself may have failed
         _drop_output()

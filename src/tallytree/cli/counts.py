@@ -5,16 +5,17 @@ from __future__ import annotations
 import operator
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import reduce
 from typing import TypeVar
 
+from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import condition, pairs, unquoted
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.formula_constraints import as_condition_on
 from tallytree.statistics.formulas import name_in_formula
 from tallytree.statistics.linear import Term
+from tallytree.values import nearest
 
 Statistic = TypeVar("Statistic", bound=Term)
 
@@ -36,10 +37,8 @@ def counts_of(
 
 
 def _unknown(label: str, known: Sequence[str]) -> str:
-    near = get_close_matches(label, known, n=9, cutoff=0.5)
-    # letters that changed places are the likeliest slip
-    near.sort(key=lambda one: sorted(one) != sorted(label))
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    near = nearest(label, known, cutoff=0.5)
+    hint = f"; did you mean {near!r}?" if near else "."
     return f"unknown label {label!r}{hint} The labels are {', '.join(known)}"
 
 
@@ -48,8 +47,13 @@ def constraint_of(
     statistics: Sequence[Statistic],
     known: Sequence[str],
     make: Callable[[list[str], str], Statistic],
+    *,
+    printed: bool = False,
 ) -> Constraint | None:
-    """Return the conjunction of all ``--where`` constraints; a label stands for its count."""
+    """Return the conjunction of all ``--where`` constraints; a label stands for its count.
+
+    A count that none of them uses is an error, unless counts are printed.
+    """
 
     def count(label: str) -> Statistic:
         return make([label], label)
@@ -57,4 +61,8 @@ def constraint_of(
     noun = "label or a count"
     read = [condition(text) for text in options.where]
     parts = [as_condition_on("--where", formula, statistics, known, count, noun) for formula in read]
+    used = {name for formula in read for name in formula.names}
+    for statistic in statistics:
+        if statistic.name not in used and not printed:
+            raise UsageError(f"--count {statistic.name} has no effect; use it in --where, or remove it")
     return reduce(operator.and_, parts) if parts else None

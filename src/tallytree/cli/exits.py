@@ -6,7 +6,7 @@ import atexit
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from threading import current_thread, main_thread
@@ -97,6 +97,21 @@ def end_workers() -> None:
 
 class UsageError(ModelError):
     """An option has an invalid value, has no effect, or contradicts another one."""
+
+
+class UnfinishedError(BudgetError):
+    """A limit was reached; `document` is what was found before, for JSON."""
+
+    def __init__(self, message: str, document: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.document = document
+
+
+def error_json(error: BaseException, message: str) -> dict[str, Any]:
+    """Return an error for JSON, with what was found before it."""
+    if isinstance(error, UnfinishedError):
+        return {"error": {"kind": BudgetError.__name__, "message": message}, **error.document}
+    return {"error": {"kind": type(error).__name__, "message": message}}
 
 
 class Exit(IntEnum):

@@ -10,10 +10,10 @@ from math import inf
 from typing import Any
 
 from tallytree.cli import reports
+from tallytree.cli.arguments import Suggested
 from tallytree.cli.exits import Exit, UsageError, end_workers, stop_code
 from tallytree.cli.inputs import learning
 from tallytree.cli.options import (
-    Suggested,
     filled,
     least,
     loss_name,
@@ -210,7 +210,7 @@ def _distance(estimator: Any) -> dict[str, float]:
     gradient = estimator.history_[-1].gradient if estimator.history_ else None
     if gradient is not None:
         return {"gradient": gradient}
-    return {"gap": max(estimator.gap_, 0.0) / estimator.primal_ if estimator.primal_ > 0.0 else 0.0}
+    return {"relative gap": estimator.relative_gap_}
 
 
 def ended(report: dict[str, Any]) -> int:

@@ -8,7 +8,6 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -35,9 +34,15 @@ from tallytree.statistics.constraints import Constraint, all_of
 from tallytree.statistics.formulas import Formula
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import nearest
+
+_ASSIGNED = re.compile(r"""(\s*'[^']*'\s*|\s*"[^"]*"\s*|[^=]*)(=?)(.*)""", re.DOTALL)
+"""NAME=VALUE; a quoted name may contain equals signs."""
 
 STANDARD_INPUT = "standard input"
 FORMATS = ("json", "uai", "wcsp", "cfn")
+_WCSP = re.compile(rb"\s*\S+(\s+\d+){4}\s")
+"""A name and four numbers, with which .wcsp files begin."""
 _VERSION = re.compile(rb'"tallytree"\s*:')
 """The key that every problem file has; in a network, the word can only be a name."""
 
@@ -47,6 +52,11 @@ def problem_of(options: Namespace) -> ProblemFile:
     origin = read_source(options.file)
     known = options.format or format_of_path(options.file)
     kind = known or _sniffed(origin.data)
+    if kind is None:
+        raise ModelError(
+            f"the format of {origin.name} is not recognised, by its name or its content; if it is a model, "
+            f"set --format: {', '.join(FORMATS)}"
+        )
     if options.evidence is not None and kind != "uai":
         raise UsageError(f"--evidence is for UAI files, but {origin.name} is read as {kind}; use --fix")
     try:
@@ -90,13 +100,13 @@ def format_of_path(path: str) -> str | None:
     return suffix if suffix in FORMATS else None
 
 
-def _sniffed(data: bytes) -> str:
+def _sniffed(data: bytes) -> str | None:
     start = data.lstrip()[:6]
     if start.startswith((b"MARKOV", b"BAYES")):
         return "uai"
     if start.startswith((b"{", b"[")):
         return "json" if _VERSION.search(data) else "cfn"
-    return "wcsp"
+    return "wcsp" if _WCSP.match(data) else None
 
 
 def _format_hint(known: str | None, data: bytes) -> str:
@@ -104,7 +114,7 @@ def _format_hint(known: str | None, data: bytes) -> str:
     likely = _sniffed(data)
     if known is None:
         return f"read as {likely}, by its content; --format sets another format"
-    other = likely != known and (likely == "uai" or (likely != "wcsp" and known in ("uai", "wcsp")))
+    other = likely not in (None, "wcsp", known) and (likely == "uai" or known in ("uai", "wcsp"))
     return f"read as {known}, by its name; it looks like {likely}: use --format {likely}" if other else ""
 
 
@@ -184,9 +194,9 @@ def condition_of(problem: ProblemFile, options: Namespace) -> Constraint | None:
 
 def _near(name: str, known: list[str], noun: str) -> str:
     """Suggest the nearest name, or list all."""
-    near = get_close_matches(name, known, n=1)
+    near = nearest(name, known)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {near!r}?"
     return f"the {noun}s are {', '.join(known)}" if known else f"this problem has no {noun}s"
 
 
@@ -207,7 +217,7 @@ def condition(text: str) -> Formula:
 
 def pairs(given: list[str], option: str) -> list[tuple[str, str]]:
     """Split options of the form NAME=VALUE."""
-    parts = [text.partition("=") for text in given]
+    parts = [match.groups() for text in given if (match := _ASSIGNED.fullmatch(text)) is not None]  # always
     for name, sign, value in parts:
         if not (name.strip() and sign and value.strip()):
             raise UsageError(f"{option} takes NAME=VALUE, got {name + sign + value!r}")

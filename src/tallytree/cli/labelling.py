@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,11 +14,12 @@ from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of
 from tallytree.cli.options import Commands, count_options, filled, json_option, number, positive, refuse
-from tallytree.cli.sentences import FORMATS, Task, blocks_of, format_of, labelled, written_to
-from tallytree.errors import InfeasibleError, ModelError
+from tallytree.cli.sentences import FORMATS, Task, Unanswered, blocks_of, format_of, labelled, written_to
+from tallytree.errors import ModelError, TallytreeError
 from tallytree.io.conll import Block
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe
+from tallytree.values import nearest
 
 if TYPE_CHECKING:
     from tallytree.learning import SequenceSVM
@@ -81,6 +81,7 @@ def _options(command: ArgumentParser) -> None:
     json_option(command, "print JSON, one object per sentence and line")
 
 
+_NOT_A_LABEL = ""  # of any file: columns are separated by white space
 _NAMES = "counts and labels, such as \"'B-NP' >= 2\""
 _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pipe come one by one
 
@@ -88,8 +89,8 @@ _TOGETHER = 256  # sentences of a file that are labelled at once; those of a pip
 def _metric(text: str) -> str:
     """Read a metric: accuracy, or F of tokens or chunks with a beta."""
     if text != "accuracy" and not text.removeprefix("chunk-").startswith("f"):
-        near = get_close_matches(text, ("accuracy", "f1", "chunk-f1"), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(text, ("accuracy", "f1", "chunk-f1"))
+        hint = f"; did you mean {near}?" if near else ""
         raise ArgumentTypeError(f"expected accuracy, f1, f2, chunk-f1, ..., got {text!r}{hint}")
     try:
         tt.losses.as_loss(text)
@@ -139,26 +140,45 @@ def _run(name: str) -> Callable[[Namespace], int]:
         known = labeller.svm.classes_.tolist()
         decode, where = _decoder(options, known), _constraint(options, known)
         _check_probabilities(options, labeller, kind)
-        truths: list[list[str]] = []
-        predicted: list[list[str]] = []
-        with written_to(options.output, shown=not options.score) as write:
-            blocks, together = blocks_of(options.file, kind), 1 if options.file == "-" else _TOGETHER
-            for block, best in _labellings(labeller, blocks, kind, decode, where, together):
-                if not best:
-                    write([*block.lines, ""])
-                    continue
-                likely = _probabilities(labeller, block, kind, best[0]) if options.marginals else None
-                if options.score:
-                    truths.append(gold_labels(labeller.task, block, kind))
-                    predicted.append(best[0])
-                write(_lines(options, labeller, block, kind, best, likely))
-        if options.score and not truths:
+        if where is not None:
+            _check_best(options)
+        blocks, together = blocks_of(options.file, kind), 1 if options.file == "-" else _TOGETHER
+        labellings = _labellings(labeller, blocks, kind, decode, where, together)
+        scores = Scores(name, [], [], constrained=where is not None)
+        unanswered = Unanswered("labelling that satisfies the constraint")
+        _write(options, labeller, kind, labellings, scores, unanswered)
+        unanswered.report()
+        if not options.score:
+            return Exit.INFEASIBLE if unanswered.count else Exit.OK
+        if not scores.truths:
             raise ModelError(f"there are no sentences in {name_of(options.file)}, so nothing can be scored")
-        if options.score:
-            reports.print_values(scored(name, truths, predicted), machine=options.json)
+        reports.print_values(scores.values(), machine=options.json)
         return Exit.OK
 
     return run
+
+
+def _write(
+    options: Namespace,
+    labeller: Labeller,
+    kind: Any,
+    labellings: Iterable[tuple[Block, Any]],
+    scores: Scores,
+    unanswered: Unanswered,
+) -> None:
+    """Write labelled sentences, and collect what is scored and what has no labelling."""
+    with written_to(options.output, shown=not options.score) as write:
+        for block, found in labellings:
+            if not block.rows:
+                write([*block.lines, ""])
+                continue
+            words = [row[0] for row in labeller.task.rows(block, kind)]
+            best = unanswered.checked(found, words)
+            likely = _probabilities(labeller, block, kind, best[0]) if options.marginals and best else None
+            if options.score:
+                scores.truths.append(gold_labels(labeller.task, block, kind))
+                scores.found.append(best[0] if best else None)
+            write(_lines(options, labeller, block, kind, words, best, likely))
 
 
 def _labellings(
@@ -168,32 +188,21 @@ def _labellings(
     decode: Any,
     where: Constraint | None,
     together: int,
-) -> Iterator[tuple[Block, list[list[str]]]]:
-    """Yield sentences with their labels, none for empty sentences; this many are predicted at once."""
-    number = 1
+) -> Iterator[tuple[Block, list[list[str]] | TallytreeError | None]]:
+    """Yield sentences with their labels, None for empty sentences; this many are predicted at once."""
     while some := list(islice(blocks, together)):
         sentences = [labeller.task.rows(block, kind) for block in some if block.rows]
-        try:
-            predictions = iter(
-                labeller.svm.predict(sentences, decode=decode, where=where) if sentences else []
-            )
-        except InfeasibleError:  # find out which one it is
-            predictions = (labeller.svm.predict([one], decode=decode, where=where)[0] for one in sentences)
+        found = labeller.svm.predict(sentences, decode=decode, where=where, errors="return")
+        predictions = iter(found)
         for block in some:
-            yield block, _listed(predictions, block, number) if block.rows else []
-            number += 1
+            yield block, _listed(next(predictions)) if block.rows else None
 
 
-def _listed(found: Iterator[Any], block: Block, number: int) -> list[list[str]]:
-    """Return the labellings of the next sentence."""
-    place = f"sentence {number} ({block.rows[0][0]} …)"
-    try:
-        one = next(found)
-    except InfeasibleError as error:
-        raise InfeasibleError(f"{place}: {error.__cause__ or error}") from None
-    if isinstance(one, list) and not one:
-        raise InfeasibleError(f"{place}: no labelling satisfies the constraint")
-    return [labels.tolist() for labels in (one if isinstance(one, list) else [one])]
+def _listed(found: Any) -> list[list[str]] | TallytreeError:
+    """Return the labellings of a sentence as lists, or the error in place of them."""
+    if isinstance(found, TallytreeError):
+        return found
+    return [labels.tolist() for labels in (found if isinstance(found, list) else [found])]
 
 
 def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str]) -> list[float]:
@@ -202,6 +211,15 @@ def _probabilities(labeller: Labeller, block: Block, kind: Any, labels: list[str
     marginals = crf.predict_marginals([labeller.task.rows(block, kind)])[0]
     numbers = {label: number for number, label in enumerate(crf.classes_.tolist())}
     return [float(row[numbers[label]]) for row, label in zip(marginals, labels, strict=True)]
+
+
+def _check_best(options: Namespace) -> None:
+    """Raise an error for a constraint together with an expectation, which is over all labellings."""
+    chosen = "--maximise" if options.maximise is not None else "--decode expected-f"
+    if options.maximise is None and options.decode == "best":
+        return
+    given = [f"--{name}" for name in ("where", "valid") if getattr(options, name, None)]
+    raise UsageError(f"{chosen} does not support constraints; remove {' and '.join(given)}, or {chosen}")
 
 
 def _check_probabilities(options: Namespace, labeller: Labeller, kind: Any) -> None:
@@ -228,18 +246,19 @@ def _lines(
     labeller: Labeller,
     block: Block,
     kind: Any,
+    words: list[str],
     best: list[list[str]],
     likely: list[float] | None,
 ) -> list[str]:
     if options.json:
-        words = [row[0] for row in labeller.task.rows(block, kind)]
-        labels = {"labellings": best} if options.number else {"labels": best[0]}
+        labels = {"labellings": best} if options.number else {"labels": best[0] if best else None}
         more = {} if likely is None else {"probabilities": likely}
         return [reports.as_json({"words": words, **labels, **more})]
     if likely is not None:
         best = [best[0], [f"{probability:.4f}" for probability in likely]]
         return [*labelled(block, kind, best, labeller.task.target), ""]
-    padded = best + [["_"] * len(block.rows)] * ((options.number or 1) - len(best))
+    columns = 2 if options.marginals else options.number or 1
+    padded = best + [["_"] * len(block.rows)] * (columns - len(best))
     return [*labelled(block, kind, padded, labeller.task.target), ""]
 
 
@@ -285,15 +304,32 @@ def gold_labels(task: Task, block: Block, kind: Any) -> list[str]:
     return (chunk_labels if task.name == "chunk" else Task.labels)(task, block, kind)
 
 
-def scored(name: str, truths: list[list[str]], found: list[list[str]]) -> dict[str, float]:
-    """Return the scores of labellings: accuracy and, for chunks, F1 of whole chunks."""
-    part = {
-        "sentences": len(truths),
-        "words": sum(map(len, truths)),
-        "accuracy": learning().accuracy(truths, found),
-    }
-    if name != "chunk":
-        return part
-    scheme = scheme_of(label for labels in truths for label in labels)
-    chunks = learning().corpus_f(truths, found, tt.losses.ChunkFBeta(scheme=scheme))
-    return {**part, "precision": chunks.precision, "recall": chunks.recall, "f1": chunks.f}
+class Scores(NamedTuple):
+    """The scores of labellings: accuracy and, for chunks, F1 of whole chunks.
+
+    A sentence without a labelling has no correct label and no chunks.
+    """
+
+    name: str  # of the task
+    truths: list[list[str]]
+    found: list[list[str] | None]
+    constrained: bool = False  # whether there may be sentences without a labelling
+
+    def values(self) -> dict[str, float]:
+        """Return the scores."""
+        truths, failed = self.truths, {"without a labelling": self.found.count(None)}
+        part = {
+            "sentences": len(truths),
+            **(failed if self.constrained else {}),
+            "words": sum(map(len, truths)),
+            "accuracy": learning().accuracy(truths, self._filled(_NOT_A_LABEL)),
+        }
+        if self.name != "chunk":
+            return part
+        scheme = scheme_of(label for labels in truths for label in labels)
+        chunks = learning().corpus_f(truths, self._filled("O"), tt.losses.ChunkFBeta(scheme=scheme))
+        return {**part, "precision": chunks.precision, "recall": chunks.recall, "f1": chunks.f}
+
+    def _filled(self, label: str) -> list[list[str]]:
+        pairs = zip(self.truths, self.found, strict=True)
+        return [[label] * len(truth) if found is None else found for truth, found in pairs]

@@ -9,9 +9,9 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
+from tallytree.cli.arguments import CommandParser
 from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import FORMATS
 from tallytree.cli.text import in_options
@@ -20,85 +20,9 @@ from tallytree.io.problems import MOST_OPERATIONS
 from tallytree.losses.names import as_loss
 from tallytree.planning.options import Strategy
 from tallytree.planning.orders import METHODS
+from tallytree.values import nearest
 
 Command = Callable[[Namespace], int]
-
-
-class Parser(ArgumentParser):
-    """Suggests the nearest choice for one that does not exist, and how to write values such as ``-wet``."""
-
-    def error(self, message: str) -> NoReturn:
-        """Report a mistake in the arguments, and exit."""
-        dashed = message.endswith("expected one argument")
-        option = message.split(":")[0].split("/")[-1].split()[-1]
-        super().error(f"{message}; a value that begins with - is written {option}=-…" if dashed else message)
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as error:
-            near = get_close_matches(str(value), map(str, action.choices or ()), n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
-
-
-class Suggested(tuple[str, ...]):
-    """Choices that shells complete, of an option whose type accepts others as well."""
-
-    def __contains__(self, value: object) -> bool:
-        return True
-
-
-class _CommandParser(Parser):
-    """Accepts files before, after and between options, even if the last of them is optional."""
-
-    _intermixed = False
-    _others: Mapping[str, ArgumentParser] = {}  # all commands by name
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse options first, then the rest; intermixed parsing itself calls this for plain parsing."""
-        if self._intermixed:
-            return super().parse_known_args(args, namespace)
-        self._intermixed = True
-        try:
-            found, unknown = self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._intermixed = False
-        if unknown:
-            self.error(self._unknown(unknown))
-        return found, unknown
-
-    def _unknown(self, arguments: list[str]) -> str:
-        """Report unrecognised arguments, with a suggestion for the first."""
-        text = f"unrecognized arguments: {' '.join(arguments)}"
-        option = arguments[0].split("=")[0]
-        if not option.startswith("-") or option == "-":
-            return f"{text}; {self.prog} takes only {_files_of(self)} and options"
-        if elsewhere := self._commands_with(option):
-            return f"{text}; {option} is an option of {elsewhere}"
-        others = [name for other in self._others.values() for name in option_names(other)]
-        for known, alike in ((option_names(self), 0.6), (others, 0.8)):
-            near = get_close_matches(option, known, 1, alike) if option.startswith("--") else []
-            if near:
-                where = "" if known is not others else f", an option of {self._commands_with(near[0])}"
-                return f"{text}; did you mean {near[0]}{where}?"
-        return text
-
-    def _commands_with(self, option: str) -> str:
-        """Return the other commands that have an option."""
-        *most, last = ["", *(name for name, one in self._others.items() if option in option_names(one))]
-        return f"{', '.join(most[1:])} and {last}" if most[1:] else last
-
-
-def _files_of(command: ArgumentParser) -> str:
-    """Return what a command takes besides options."""
-    names = [str(action.metavar or action.dest) for action in command._actions if not action.option_strings]
-    return " and ".join(names) if names else "options only"
-
-
-def option_names(command: ArgumentParser) -> list[str]:
-    """Return all forms of the options of a command."""
-    return [name for action in command._actions for name in action.option_strings]
 
 
 class Commands:
@@ -107,7 +31,7 @@ class Commands:
     def __init__(self, top: ArgumentParser) -> None:
         self.top = top
         self._added = top.add_subparsers(
-            title="commands", required=True, metavar="COMMAND", parser_class=_CommandParser
+            title="commands", required=True, metavar="COMMAND", parser_class=CommandParser
         )
 
     def add(self, name: str, run: Command, about: str, *examples: str) -> ArgumentParser:
@@ -301,8 +225,8 @@ def order(text: str) -> str | tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        near = get_close_matches(text, METHODS, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(text, METHODS)
+        hint = f"; did you mean {near}?" if near else ""
         raise argparse.ArgumentTypeError(
             f"expected {', '.join(METHODS)}, or numbers such as 2,0,1; got {text!r}{hint}"
         ) from None

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit, UsageError
-from tallytree.cli.inputs import FORMATS, format_of_path, problem_of, write
+from tallytree.cli.inputs import FORMATS, check_apart, format_of_path, problem_of, write
 from tallytree.cli.options import Commands, budget, input_options, json_option, natural, operations_option
 from tallytree.cli.text import for_terminal, progress, visible, visible_lines
 from tallytree.explorer import write_page
 from tallytree.io import CostScale, ProblemFile
+from tallytree.io.cfn_writing import unsupported_names
 from tallytree.io.files import unpacked_name
 
 
@@ -76,8 +77,9 @@ def _convert(options: Namespace) -> int:
     for warning in caught:
         if not options.quiet:
             sys.stderr.write(f"tallytree: {visible_lines(warning.message)}\n")
-    if kind in ("uai", "wcsp") and _named(problem) and not options.quiet:
-        sys.stderr.write(f"tallytree: {kind} files cannot store names; variables and states become numbers\n")
+    names = _lost_names(problem, kind)
+    if names and not options.quiet:
+        sys.stderr.write(f"tallytree: {kind} files cannot store {names}\n")
     lost = _lost(problem, kind)
     if lost and not options.quiet:
         sys.stderr.write(f"tallytree: {kind} files cannot store statistics; omitted: {', '.join(lost)}\n")
@@ -89,9 +91,16 @@ def _convert(options: Namespace) -> int:
     return Exit.OK
 
 
-def _named(problem: ProblemFile) -> bool:
+def _lost_names(problem: ProblemFile, kind: str) -> str:
+    """Return which names the file will not contain, and what there is in their place."""
     model = problem.model
-    return model.variables is not None or (len(model) > 0 and model.states_of(0) is not None)
+    if kind in ("uai", "wcsp"):
+        named = model.variables is not None or (len(model) > 0 and model.states_of(0) is not None)
+        return "names; variables and states become numbers" if named else ""
+    variable, state = unsupported_names(model) if kind == "cfn" else (None, None)
+    lost = [f"the name {visible(variable)!r}; all variables become x0, x1, ..."] if variable else []
+    lost += [f"the name {visible(state)!r}; states of its variables become v0, v1, ..."] if state else []
+    return ", and not ".join(lost)
 
 
 def _lost(problem: ProblemFile, kind: str) -> list[str]:
@@ -119,6 +128,9 @@ def _scale(scale: CostScale) -> str:
 
 
 def _explore(options: Namespace) -> int:
+    check_apart(options.output, options.file)
+    if options.output not in (None, "-") and Path(options.output).suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"explore writes an HTML page, so {options.output} should end in .html")
     problem = problem_of(options)
     named = "problem" if options.file == "-" else Path(unpacked_name(options.file)).stem
     output = options.output or f"{named}.html"

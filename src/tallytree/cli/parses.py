@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -15,8 +14,7 @@ from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of, read_source
 from tallytree.cli.options import Commands, count_options, json_option, number, refuse
-from tallytree.cli.sentences import text_lines, written_to
-from tallytree.cli.text import visible
+from tallytree.cli.sentences import Unanswered, text_lines, written_to
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing import Forest, Parse, Tree, TreeStatistic, read_treebank, score_brackets
 from tallytree.parsing.treebank import tree_line
@@ -81,7 +79,7 @@ class Question(NamedTuple):
     def of(cls, options: Namespace, labels: Sequence[str]) -> Question:
         """Read the options."""
         counts = counts_of(options, [*labels, _ANY], _count)
-        where = constraint_of(options, counts, labels, _count)
+        where = constraint_of(options, counts, labels, _count, printed=options.json)
         if options.decode == "best":
             refuse(options, ["penalty"], "except with --decode max-bracket")
             return cls(counts, where, options.number or 1, None)
@@ -137,19 +135,16 @@ def _parse(options: Namespace) -> int:
     gold = trees_of(options.file, some=options.score) if as_trees else []
     sentences = (tree.words for tree in gold) if as_trees else _of_text(options.file)
     parses: list[Tree | None] = []
-    failed = 0
+    unanswered = Unanswered("tree" if question.where is None else "tree that satisfies the constraint")
     with written_to(options.output, shown=not options.score) as write:
-        for number, words in enumerate(sentences, 1):
-            answers = question.answers(parser.forest(words)) if words else []
-            if not answers:
-                failed += 1
-                beginning = visible(" ".join(words[:8]))
-                sys.stderr.write(f"tallytree: sentence {number} has no tree: {beginning} …\n")
+        for words in sentences:
+            answers = unanswered.checked(question.answers(parser.forest(words)) if words else [], words)
             parses += [answers[0].tree if answers else None] if options.score else []
             write(list(_lines(options, question, words, answers)))
+    unanswered.report()
     if options.score:
         reports.print_values(scored_parses(gold, parses), machine=options.json)
-    return Exit.INFEASIBLE if failed and not options.score else Exit.OK
+    return Exit.INFEASIBLE if unanswered.count and not options.score else Exit.OK
 
 
 def parsed(forest: Forest) -> Tree | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from functools import partial
 
+from tallytree.answers.solution import Solution
 from tallytree.cli import reports
-from tallytree.cli.exits import Exit
+from tallytree.cli.exits import Exit, UnfinishedError
 from tallytree.cli.forecasts import expected_seconds
 from tallytree.cli.inputs import problem_of
 from tallytree.cli.options import (
@@ -26,8 +28,10 @@ from tallytree.cli.options import (
     terminal_width,
     wrapping_width,
 )
-from tallytree.cli.text import progress, visible_lines
-from tallytree.errors import InfeasibleError
+from tallytree.cli.text import in_options, progress, visible_lines
+from tallytree.errors import BudgetError, InfeasibleError
+from tallytree.io import ProblemFile
+from tallytree.relaxation.result import WITHOUT_SOLUTION
 from tallytree.values import counted
 
 
@@ -137,17 +141,32 @@ def _fewer(found: int, distance: int | None) -> str:
 def _k_best(options: Namespace) -> int:
     problem = problem_of(options)
     with progress(f"the {options.number} best", shown=shown(options)):
-        solutions = problem.k_best(options.number, distance=options.distance, **budget(options))
+        solutions, error = _found(problem, options)
     if options.number and not solutions:
         problem.solve(**budget(options))  # its error says which tallies are the nearest
         raise InfeasibleError("no labelling satisfies the constraint")
+    listed = [reports.solution_json(problem, solution) for solution in solutions] if options.json else []
+    if error is not None and options.json:
+        raise UnfinishedError(str(error), {"labellings": listed})
     if options.json:
-        print(reports.as_json([reports.solution_json(problem, solution) for solution in solutions]))
+        print(reports.as_json(listed))
     else:
         print_lines(reports.ranked_lines(problem, solutions, terminal_width()))
+    if error is not None:
+        raise error
     if len(solutions) < options.number and not options.json:
         sys.stderr.write(f"tallytree: {_fewer(len(solutions), options.distance)}, not {options.number}\n")
     return Exit.OK
+
+
+def _found(problem: ProblemFile, options: Namespace) -> tuple[Sequence[Solution], BudgetError | None]:
+    """Return the best labellings; and the error that ended a diverse list, after those found before it."""
+    try:
+        return problem.k_best(options.number, distance=options.distance, **budget(options)), None
+    except BudgetError as error:
+        if not error.found:
+            raise
+        return error.found, error
 
 
 def _relax(options: Namespace) -> int:
@@ -161,6 +180,8 @@ def _relax(options: Namespace) -> int:
         return Exit.OK
     print(f"bound  {relaxation.upper_bound:.10g}: no allowed labelling has a higher score")
     print("gap    0: the labelling is optimal" if relaxation.optimal else f"gap    {relaxation.gap:.6g}")
-    if relaxation.solution is not None:
+    if relaxation.solution is None:
+        print(f"no allowed labelling was found: {in_options(WITHOUT_SOLUTION)}")
+    else:
         print_lines(reports.solution_lines(problem, relaxation.solution, wrapping_width()))
     return Exit.OK

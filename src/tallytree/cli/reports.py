@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from tallytree.planning.search_price import SearchPrice
 from tallytree.values import counted
 
 MOST_ROWS = 40
+_CHANCE = 6  # characters of a probability
 _BAR = 30  # characters of the longest bar
 
 
@@ -195,21 +195,34 @@ def profile_lines(problem: ProblemFile, profile: Profile, limit: int | None) -> 
     """Format a profile: one row per tally, with an arrow at the best one that is allowed."""
     values, holds, best = _columns(problem, profile)
     heads = [*problem.names, "score", *(["value"] if values is not None else []), ""]
-    shown = len(profile) if limit is None else min(limit, len(profile))
-    rows = list(islice(_rows(profile, values, holds, best), shown))
-    if best is not None and best >= shown:
-        rows.append(["…"] * (len(heads) - 1) + [""])
-        rows += list(islice(_rows(profile, values, holds, best), best, best + 1))
+    chosen = _shown_rows(holds, best, limit)
+    rows, last = [], -1
+    for row in chosen.tolist():
+        if row > last + 1:
+            rows.append(["…"] * (len(heads) - 1) + [""])
+        rows.append(_row(profile, values, holds, best, row))
+        last = row
     yield from _table(heads, rows)
-    if shown < len(profile):
-        yield f"{shown} of {counted(len(profile), 'tally')}; --limit 0 shows all"
+    if len(chosen) < len(profile):
+        yield f"{len(chosen)} of {counted(len(profile), 'tally')}; --limit 0 shows all"
 
 
-def _rows(profile: Profile, values: Any, holds: Any, best: int | None) -> Iterator[list[str]]:
-    for row in range(len(profile)):
-        numbers = [profile.scores[row], *([values[row]] if values is not None else [])]
-        mark = "<- best" if row == best else "" if holds[row] else "not allowed"
-        yield [*map(str, profile.tallies[row].tolist()), *(f"{number:.8g}" for number in numbers), mark]
+def _shown_rows(holds: Any, best: int | None, limit: int | None) -> NDArray[np.int64]:
+    """Return the rows of a profile to show: if there are too many, allowed ones that include the best."""
+    if limit is None or len(holds) <= limit:
+        return np.arange(len(holds))
+    allowed = np.flatnonzero(holds)
+    if best is None or not len(allowed):
+        return np.arange(limit)
+    place = int(np.searchsorted(allowed, best))
+    begin = 0 if place < limit else min(place - limit // 2, len(allowed) - limit)
+    return allowed[begin : begin + limit]
+
+
+def _row(profile: Profile, values: Any, holds: Any, best: int | None, row: int) -> list[str]:
+    numbers = [profile.scores[row], *([values[row]] if values is not None else [])]
+    mark = "<- best" if row == best else "" if holds[row] else "not allowed"
+    return [*map(str, profile.tallies[row].tolist()), *(f"{number:.8g}" for number in numbers), mark]
 
 
 # --- probabilities ------------------------------------------------------------------------------------------
@@ -248,11 +261,17 @@ def distribution_lines(problem: ProblemFile, found: Distribution, limit: int | N
 def marginal_lines(problem: ProblemFile, tables: Sequence[NDArray[np.float64]]) -> Iterator[str]:
     """Format the probability of each state, one line per variable."""
     model = problem.model
-    for variable, table in enumerate(tables):
-        name = str(variable) if model.variables is None else model.variables[variable]
-        states = model.states_of(variable) or range(len(table))
-        chances = (f"{visible(state)} {chance:.4f}" for state, chance in zip(states, table, strict=True))
-        yield f"{visible(name)}  {'  '.join(chances)}"
+    names = [visible(name) for name in model.variables or range(len(tables))]
+    size = max(map(len, names), default=0)
+    heads: Sequence[Any] = ()
+    for variable, (name, table) in enumerate(zip(names, tables, strict=True)):
+        states = [visible(state) for state in model.states_of(variable) or range(len(table))]
+        widths = [max(len(state), _CHANCE) for state in states]
+        if states != heads:  # a header for variables with the same states
+            heads = states
+            yield "  ".join([" " * size, *(s.rjust(w) for s, w in zip(states, widths, strict=True))])
+        chances = (f"{chance:.4f}".rjust(width) for chance, width in zip(table, widths, strict=True))
+        yield "  ".join([name.ljust(size), *chances])
 
 
 def drawn_json(problem: ProblemFile, labelling: NDArray[np.int64]) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple, TextIO
 
 from tallytree.cli.exits import UsageError
 from tallytree.cli.inputs import standard_input
-from tallytree.cli.text import for_terminal
-from tallytree.errors import ModelError
+from tallytree.cli.text import for_terminal, visible
+from tallytree.errors import InfeasibleError, ModelError, TallytreeError
 from tallytree.io.conll import Block, Row, Token, conllu_blocks, plain_blocks
 from tallytree.io.files import replacing_text
+from tallytree.values import counted
 
 Format = Literal["columns", "conllu", "text"]
 FORMATS: tuple[Format, ...] = ("columns", "conllu", "text")
@@ -29,6 +30,7 @@ _PLACES: dict[Format, dict[str, int]] = {
     "text": {"word": 0},
 }
 LAST = -1
+_SHOWN = 8  # words of a sentence in messages
 
 
 class Task(NamedTuple):
@@ -167,6 +169,33 @@ def labelled(block: Block, kind: Format, columns: Sequence[Sequence[str]], targe
             between = "\t" if kind == "text" or "\t" in lines[place] else " "
             lines[place] = between.join([lines[place], *labels])
     return lines
+
+
+class Unanswered:
+    """Sentences without an answer: each is reported when it is found, and their number at the end."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun, self.count, self._sentences = noun, 0, 0
+
+    def checked(self, answers: list[Any] | TallytreeError, words: Sequence[str]) -> list[Any]:
+        """Return the answers for the next sentence; report it if there are none."""
+        self._sentences += 1
+        if isinstance(answers, TallytreeError) and not isinstance(answers, InfeasibleError):
+            raise answers
+        if isinstance(answers, list) and answers:
+            return answers
+        self.count += 1
+        beginning = visible(" ".join(words[:_SHOWN])) + (" …" if len(words) > _SHOWN else "")
+        reason = f"no {self.noun}" if isinstance(answers, list) else str(answers)
+        sys.stderr.write(f"tallytree: sentence {self._sentences} ({beginning}): {reason}\n")
+        return []
+
+    def report(self) -> None:
+        """Report how many sentences have no answer."""
+        if self.count:
+            verb = "has" if self.count == 1 else "have"
+            total = counted(self._sentences, "sentence")
+            sys.stderr.write(f"tallytree: {self.count} of {total} {verb} no {self.noun}\n")
 
 
 @contextmanager

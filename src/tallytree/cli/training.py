@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
-from tallytree.cli.chunk_labels import chunk_labels, scheme_of
+from tallytree.cli.chunk_labels import scheme_of
 from tallytree.cli.fitting import (
     ended,
     fitted,
@@ -17,7 +17,7 @@ from tallytree.cli.fitting import (
     settings,
 )
 from tallytree.cli.inputs import check_apart, learning, name_of
-from tallytree.cli.labelling import Labeller, gold_labels, scored
+from tallytree.cli.labelling import Labeller, Scores, gold_labels
 from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
@@ -125,10 +125,10 @@ def _estimator(options: Namespace, task: Task) -> Any:
 
 def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[list[str]]:
     """Return the labels to train on, and set the scheme of a chunk loss to theirs."""
-    if not isinstance(svm.loss, ChunkFBeta):
-        return [task.labels(block, kind) for block in blocks]
-    labels_of_blocks = [chunk_labels(task, block, kind) for block in blocks]
-    svm.loss = svm.loss.replace(scheme=scheme_of(label for labels in labels_of_blocks for label in labels))
+    labels_of_blocks = [gold_labels(task, block, kind) for block in blocks]
+    if isinstance(svm.loss, ChunkFBeta):
+        scheme = scheme_of(label for labels in labels_of_blocks for label in labels)
+        svm.loss = svm.loss.replace(scheme=scheme)
     return labels_of_blocks
 
 
@@ -158,8 +158,8 @@ class _Examples(NamedTuple):
 
     def judged(self, labeller: Labeller) -> dict[str, float]:
         sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
-        predicted = [labels.tolist() for labels in labeller.svm.predict(sentences)]
-        return scored(labeller.task.name, self.labels, predicted)
+        predicted: list[list[str] | None] = [one.tolist() for one in labeller.svm.predict(sentences)]
+        return Scores(labeller.task.name, self.labels, predicted).values()
 
 
 def _train_parser(options: Namespace) -> int:

@@ -9,6 +9,7 @@ from itertools import count
 from tallytree.io.files import PathLike, write_atomically
 from tallytree.io.network_writing import CostScale, IntegerNetwork, integer_network
 from tallytree.io.problems import ProblemFile
+from tallytree.model.model import Model
 
 _PLAIN_NAME = re.compile(r'[^0-9\-.+\s/#\[\]{}",:][^\s/#\[\]{}",:]*')
 
@@ -132,6 +133,16 @@ def _decimal(cost: int, decimals: int) -> str:
         return str(cost)
     whole, rest = divmod(cost, 10**decimals)
     return f"{whole}.{rest:0{decimals}d}"
+
+
+def unsupported_names(model: Model) -> tuple[str | None, str | None]:
+    """Return the first name of a variable, and the first of a state, that the format cannot store."""
+    states = (name for v in range(len(model)) for name in model.states_of(v) or ())
+    variable, state = (
+        next((name for name in names if not _PLAIN_NAME.fullmatch(name)), None)
+        for names in (model.variables or (), states)
+    )
+    return variable, state
 
 
 def _written(names: Sequence[str] | None, size: int, letter: str) -> list[str]:

@@ -16,7 +16,7 @@ from io import BytesIO, TextIOWrapper
 from typing import NamedTuple, TextIO
 
 from tallytree.errors import BudgetError, ModelError
-from tallytree.io.files import EXPANSION, no_text
+from tallytree.io.files import EXPANSION, check_path, no_text
 from tallytree.io.files import Source as Bytes
 from tallytree.planning.budget import default_memory_limit
 from tallytree.values import counted
@@ -207,6 +207,7 @@ def _opened(source: Source) -> Iterator[tuple[Iterable[str], str]]:
     if isinstance(source, Bytes):
         yield TextIOWrapper(BytesIO(source.data), encoding="utf-8-sig"), source.name
     elif isinstance(source, (str, os.PathLike)):
+        check_path(source)
         with open(source, encoding="utf-8-sig") as file:
             yield file, os.fspath(source)
     else:

@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, NoReturn, final, overload
 
 from tallytree.errors import ModelError
 from tallytree.io.files import Source, decoded
+from tallytree.values import nearest
 
 DEEPEST = 64
 
@@ -30,6 +30,8 @@ def document(source: Source) -> At:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         message = error.msg if text.strip() else "the file is empty"
+        if text.strip() and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")):
+            message = f"{message}; the file ends in the middle, so it may have been cut off"
         raise ModelError(f"{source.name}, line {error.lineno}, column {error.colno}: {message}") from None
     except ValueError as error:  # from the hooks, or an integer of thousands of digits
         raise ModelError(f"{source.name}: {error}") from None
@@ -111,8 +113,8 @@ class At:
         known = [*required, *optional]
         for key in self.value:
             if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; the known keys are {', '.join(known)}"
+                near = nearest(key, known)
+                hint = f"; did you mean {near!r}?" if near else f"; the known keys are {', '.join(known)}"
                 raise self.error(f"unknown key {shortened(key)}{hint}")
         for key in required:
             if key not in self.value:

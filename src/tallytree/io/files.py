@@ -42,10 +42,21 @@ Readable: TypeAlias = PathLike | Source
 """What readers accept: a path, or bytes that are already in memory."""
 
 
+def check_path(place: object) -> None:
+    """Raise an error for text in place of the path of a file that holds it."""
+    if isinstance(place, str) and "\n" in place:
+        first = place.lstrip().partition("\n")[0][:40]
+        raise ModelError(
+            f"expected the path of a file, got text with several lines that begins with {first!r}; write it "
+            "to a file, or pass tallytree.io.Source('text', text.encode())"
+        )
+
+
 def source(place: Readable, expansion: int = EXPANSION) -> Source:
     """Read a file; raise an error if it would not fit in memory once parsed."""
     if isinstance(place, Source):
         return place
+    check_path(place)
     with Path(place).open("rb") as file:
         return read_stream(file, os.fspath(place), expansion)
 

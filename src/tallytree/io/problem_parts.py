@@ -46,7 +46,7 @@ def _exact(number: float) -> float:
 
 def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
     """Check that every name is valid in formulas and has a single meaning."""
-    taken = {"score": "the score"}
+    taken = {"score": "score"}
     named = [
         *((name, "statistic") for name in statistics),
         *((name, "parameter") for name in parameters),
@@ -54,5 +54,6 @@ def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
     for name, what in named:
         name_in_formula(name, f"the {what}")
         if name in taken:
-            raise ModelError(f"the {what} {name!r} is also the name of {taken[name]}; names must be distinct")
-        taken[name] = f"another {what}"
+            other = {"score": "the score", what: f"another {what}"}.get(taken[name], f"a {taken[name]}")
+            raise ModelError(f"the {what} {name!r} is also the name of {other}; names must be distinct")
+        taken[name] = what

@@ -237,6 +237,8 @@ def _where(at: At, depth: int = 0) -> str:
         return at.value if depth == 0 else f"({at.value})"
     if depth > DEEPEST_CONSTRAINT:
         raise at.error(f"the constraint is nested more than {DEEPEST_CONSTRAINT} levels deep")
+    if isinstance(at.value, list):
+        at.refuse('text or an object, such as {"all": […]} for a list of constraints')
     kind = at.choice(("terms", "not", *_WORDS))
     if kind == "terms":
         return _comparison(at)

@@ -17,7 +17,7 @@ from tallytree.answers.solution import Solution
 from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.bounding import Question, answered, check_operations, price_of
-from tallytree.errors import ModelError
+from tallytree.errors import BudgetError, ModelError
 from tallytree.io.problem_parts import Parameter, as_parameter, check_names
 from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
@@ -283,13 +283,16 @@ class ProblemFile:
         memory_limit, operation_limit, order
             As for :meth:`plan`.
         """
-        limits: dict[str, Any] = {"memory_limit": memory_limit, "order": order}
-        limits["operation_limit"] = operation_limit
+        limits = {"memory_limit": memory_limit, "order": order, "operation_limit": operation_limit}
+        asked: dict[str, Any] = {"where": self.constraint, **limits}
         if distance is None:
-            objective = self.function(self.read)
-            solutions = k_best(self.model, k, self.read, objective, where=self.constraint, **limits)
+            solutions = k_best(self.model, k, self.read, self.function(self.read), **asked)
         elif self.objective is None:
-            solutions = diverse_k_best(self.model, k, distance, self.read, where=self.constraint, **limits)
+            try:
+                solutions = diverse_k_best(self.model, k, distance, self.read, **asked)
+            except BudgetError as error:
+                error.found = [self._tallied(solution) for solution in error.found]
+                raise
         else:
             raise ModelError(
                 "a diverse list is ordered by score, but this problem has an objective; remove the distance, "

@@ -51,7 +51,7 @@ def diverse_k_best(
     model : Model
         The factor graph.
     k : int
-        The number of labellings; fewer are returned if no further labelling is far enough.
+        The number of labellings; fewer are returned if no further labelling is far enough, and none for 0.
     distance : int or sequence of int
         The minimum distance to every earlier labelling; in a sequence, the first number is for the second
         labelling, the next for the third and so on.
@@ -78,6 +78,8 @@ def diverse_k_best(
     ------
     InfeasibleError
         No labelling satisfies the constraint.
+    BudgetError
+        A labelling is too expensive to keep away from the earlier ones, which are ``found`` of the error.
 
     Examples
     --------
@@ -114,18 +116,19 @@ def diverse_k_best(
     except BudgetError as error:
         if not found:
             raise
-        raise _too_many(len(found), error) from None
+        raise _too_many(found, error) from None
     return found
 
 
-def _too_many(found: int, error: BudgetError) -> BudgetError:
+def _too_many(found: Answers[Solution], error: BudgetError) -> BudgetError:
     """Return the error for a labelling that is too expensive to keep away from those found before."""
     cause = str(error).splitlines()[0].split(". ")[0]
     exceeded = BudgetError(
-        f"{counted(found, 'labelling')} found, but not the next: its distance to each of them is one more "
-        f"statistic, and {cause}. Ask for fewer labellings, or for a smaller distance"
+        f"{counted(len(found), 'labelling')} found, but not the next: its distance to each of them is one "
+        f"more statistic, and {cause}. Ask for fewer labellings, or for a smaller distance"
     )
     exceeded.bound, exceeded.best = error.bound, error.best  # of a search that reached its limit
+    exceeded.found = found
     return exceeded
 
 

@@ -162,8 +162,8 @@ def k_best(
     model : Model or Reduction
         The factor graph; or a reduction.
     k : int, optional
-        The number of labellings; all of them by default, which is 2 to the power of the number of variables
-        if each has two states. ``operation_limit`` limits such lists, too.
+        The number of labellings; the list is empty for 0. All of them by default, which is 2 to the power of
+        the number of variables if each has two states. ``operation_limit`` limits such lists, too.
     statistics, objective, where, fixed, allowed
         As for :func:`iter_best`.
     **options

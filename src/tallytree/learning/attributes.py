@@ -7,6 +7,7 @@ accepts them: ``{"word": "the", "capital": False, "length": 3.0}`` has the attri
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tallytree.bulk.expectations import SparseRows
 from tallytree.bulk.name_tables import NameTable
 from tallytree.errors import ModelError
 from tallytree.learning.examples import brief, of_each
+from tallytree.values import counted
 
 Rows = Any
 """A sparse matrix in row order, one row for each position."""
@@ -186,7 +188,14 @@ class Vocabulary(Encoder):
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
         """Return the attributes that occur often enough, in order of first occurrence."""
         counts = Counter(chain.from_iterable(of_each(examples, lambda positions: list(_names(positions)))))
-        return cls(tuple(str(name) for name, count in counts.items() if count >= min_count))
+        names = tuple(str(name) for name, count in counts.items() if count >= min_count)
+        if counts and not names:
+            warnings.warn(
+                f"no feature occurs {min_count} times (min_count), so only pairs of labels are learned; the "
+                f"most frequent one occurs {counted(max(counts.values()), 'time')}: lower min_count",
+                stacklevel=2,
+            )
+        return cls(names)
 
     def rows(self, positions: Sequence[Any]) -> Rows:
         """Return one row for each position."""

@@ -15,9 +15,9 @@ Cheng and Hüllermeier, 2011). The probabilities come from the distribution that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from tallytree.answers.tally_table import Where
 from tallytree.bulk.batch import solve_batch
 from tallytree.bulk.best_corpus import BestCorpus, best_of_corpus
 from tallytree.bulk.chains import Chains
+from tallytree.bulk.jobs import Errors
 from tallytree.deprecation import renamed
-from tallytree.errors import InfeasibleError, ModelError, TallytreeError
+from tallytree.errors import BudgetError, InfeasibleError, ModelError, TallytreeError
 from tallytree.kbest import k_best
 from tallytree.learning.accepted import COUNT, FLAG, NATURAL, NUMBER, POSITIVE, check_all
 from tallytree.learning.expected import (
@@ -48,13 +49,17 @@ if not TYPE_CHECKING:  # pickles with the old names refer to this module
     __getattr__ = renamed(__name__, {"Best": "BestDecoder", "KBest": "KBestDecoder"})
 
 
-@contextmanager
-def named_example(number: int) -> Iterator[None]:
-    """Add the index of the example to an error for an infeasible constraint."""
+def attempted(predict: Callable[[], Any], number: int, errors: Errors) -> Any:
+    """Return a prediction; if there is none, raise an error that names the example, or return the error."""
     try:
-        yield
-    except InfeasibleError as error:
-        raise InfeasibleError(f"example {number}: {error}") from error
+        return predict()
+    except (InfeasibleError, BudgetError) as error:
+        if errors == "return":
+            return error
+        if isinstance(error, BudgetError):
+            raise
+        advice = "pass errors='return' to predict the others, with the error in place of this prediction"
+        raise InfeasibleError(f"example {number}: {error}; {advice}") from error
 
 
 class Decoder(ABC):
@@ -64,13 +69,12 @@ class Decoder(ABC):
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return the prediction among the labellings that satisfy a constraint."""
 
-    def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
-        """Return the predictions for several models; errors name the example, counted from 0."""
-        predictions = []
-        for number, model in enumerate(models):
-            with named_example(number):
-                predictions.append(self(model, where))
-        return predictions
+    def each(self, models: Iterable[Any], where: Where = None, errors: Errors = "raise") -> list[Any]:
+        """Return the predictions for several models; errors name the example, counted from 0.
+
+        With ``errors="return"``, examples without a prediction have the error in its place.
+        """
+        return [attempted(partial(self, model, where), number, errors) for number, model in enumerate(models)]
 
 
 @dataclass(frozen=True)
@@ -83,14 +87,17 @@ class BestDecoder(Decoder):
             return (model.best() if where is None else solve(model, where=where)).tree
         return solve(model, where=where).labels
 
-    def each(self, models: Iterable[Any], where: Where = None) -> list[Any]:
+    def each(self, models: Iterable[Any], where: Where = None, errors: Errors = "raise") -> list[Any]:
         """Return the labels for several models, found in one batch."""
         solutions = solve_batch(models, where=where, errors="return")
-        for number, one in enumerate(solutions):
-            if isinstance(one, TallytreeError):
-                with named_example(number):
-                    raise one
-        return [solution.labels for solution in solutions]
+        return [attempted(partial(_labels_of, one), number, errors) for number, one in enumerate(solutions)]
+
+
+def _labels_of(answer: Any) -> Any:
+    """Return the labels of an answer of a batch, or raise the error in its place."""
+    if isinstance(answer, TallytreeError):
+        raise answer
+    return answer.labels
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ class ExpectedFBeta(Decoder):
 
     def __call__(self, model: Any, where: Where = None) -> Any:
         """Return its labels. The expectation is over all labellings, so constraints are not supported."""
-        _check_free(model, where, "the best expected F")
+        _check_free(model, where, "ExpectedFBeta")
         return model.labels(self.assignment(model))
 
     def assignment(self, model: Model) -> Integers:
@@ -249,7 +256,7 @@ class MaxExpected(Decoder):
 
     def choice(self, model: Any, where: Where = None) -> Choice:
         """Return the labelling with its expected loss, and whether it is proven to be optimal."""
-        _check_free(model, where, "the least expected loss")
+        _check_free(model, where, "MaxExpected")
         if self.corpus:
             raise ModelError("corpus=True is for predict() of a sequence estimator, which sees all sequences")
         return least_loss_of_model(scaled(model, self.scale), self._recipe, self.samples, self.seed)

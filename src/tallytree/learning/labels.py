@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from tallytree.learning.planes import Integers
 from tallytree.losses import ChunkFBeta, Loss
 from tallytree.losses.brackets import BracketLoss
 from tallytree.losses.nodes import NodeLoss
+from tallytree.values import nearest
 
 _MANY = 1000
 """Integers from here on must be most of the labels: a model has weights for each pair, used or not."""
@@ -54,6 +55,7 @@ class Labels:
         if not distinct:
             raise ModelError("all labellings are empty, so there is nothing to learn")
         if all(isinstance(label, str) for label in distinct):
+            _warn_about_spaces(distinct)
             return cls(tuple(sorted(distinct)), len(distinct))
         largest = int(max(distinct))
         if largest >= max(_MANY, 10 * len(distinct)):
@@ -89,12 +91,21 @@ class Labels:
             return
         names: Any = range(self.count) if self.names is None else self.names
         if loss.background not in names and loss.background not in range(self.count):
-            other = loss.replace(background="O" if "O" in names else names[0])
-            given = ", ".join(f"{name}={value!r}" for name, value in other.parameters().items())
             raise ModelError(
                 f"the background {loss.background!r} of the loss is not one of the labels, which are "
-                f"{self._listing}; choose another, as in {type(loss).__name__}({given})"
+                f"{self._listing}; {self._other_background(loss)}"
             )
+
+    def _other_background(self, loss: NodeLoss) -> str:
+        """Return advice for a loss whose background is not a label."""
+        likely: str | int | None = 0
+        if self.names is not None:
+            likely = nearest(str(loss.background), self.names) or ("O" if "O" in self.names else None)
+        if likely is None:
+            return f"pass the negative label, as in {type(loss).__name__}(background=…)"
+        given = loss.replace(background=likely).parameters().items()
+        written = ", ".join(f"{name}={value!r}" for name, value in given)
+        return f"choose another, as in {type(loss).__name__}({written})"
 
     @property
     def _listing(self) -> str:
@@ -109,8 +120,8 @@ class Labels:
         >>> Labels(("B-NP", "O"), 2).nearest("B-PN"), Labels(("B-NP", "O"), 2).nearest("x")
         ("; did you mean 'B-NP'?", '; the labels are B-NP, O')
         """
-        near = get_close_matches(str(label), self.names or (), n=1)
-        return f"; did you mean {near[0]!r}?" if near else f"; the labels are {self._listing}"
+        near = nearest(str(label), self.names or ())
+        return f"; did you mean {near!r}?" if near else f"; the labels are {self._listing}"
 
 
 def _check(label: Any, first: Any) -> None:
@@ -120,6 +131,20 @@ def _check(label: Any, first: Any) -> None:
         return
     wrong = repr(label) if of_one_kind or not isinstance(label, (str, int)) else f"{label!r} after {first!r}"
     raise ModelError(f"labels must be all strings, or all non-negative integers; got {wrong}")
+
+
+def _warn_about_spaces(labels: Iterable[str]) -> None:
+    """Warn if two labels differ only by white space around them, which is probably a mistake."""
+    seen: dict[str, str] = {}
+    for label in labels:
+        other = seen.setdefault(label.strip(), label)
+        if other != label:
+            warnings.warn(
+                f"the labels {other!r} and {label!r} differ only by white space around them, and are learned "
+                "as two labels; strip them if they are the same",
+                stacklevel=2,
+            )
+            return
 
 
 def _flat(labelling: Any) -> list[Any]:

@@ -23,6 +23,9 @@ from tallytree.learning.problem import Labelling, TrainingProblem
 _PIECE = 64
 """Examples passed to a process at a time."""
 
+_WORTH_PROCESSES = 5.0
+"""Seconds of inference after which processes are used: starting them takes about as long, once."""
+
 _MANY = 1024
 """Labellings whose features are computed at once: enough for speed, few enough for memory."""
 
@@ -57,8 +60,9 @@ class ExactOracle:
         The source of additional planes in each call; none by default.
     n_jobs : int, optional
         The number of processes for inference, through joblib and its current backend; by default native
-        threads of this process. The answers are the same. Useful on many-core machines and with large
-        batches: ``FrankWolfe(batch=512)``.
+        threads of this process. The answers are the same. Useful for long runs on many-core machines and
+        clusters, with large batches: ``FrankWolfe(batch=512)``. Batches of up to 64 examples, and the first
+        five seconds of inference, use threads.
 
     Attributes
     ----------
@@ -114,8 +118,8 @@ class ExactOracle:
             yield scaled_plane(difference, cost, self.scaling, self.problem.lead(example, y))
 
     def _found(self, task: Task, examples: Sequence[int]) -> list[Found]:
-        """Solve on native threads, or in joblib's workers."""
-        if self.n_jobs in (None, 1):
+        """Solve on native threads, or in joblib's workers if that is likely to be faster."""
+        if self.n_jobs in (None, 1) or len(examples) <= _PIECE or self.seconds < _WORTH_PROCESSES:
             return self._remembered(task, examples)
         answers = Parallel(n_jobs=self.n_jobs)(
             delayed(_solved)(piece, self.scaling, self.extra) for piece in task.pieces(_PIECE)

@@ -108,6 +108,25 @@ class Progress(NamedTuple):
         return parts
 
 
+class LaterPass(Progress):
+    """A pass of which at least as much is done as of those before, even if the time left has grown."""
+
+    least = 0.0
+
+    @classmethod
+    def of(cls, progress: Progress, least: float) -> LaterPass:
+        """Convert a pass."""
+        later = cls(*progress)
+        later.least = least
+        return later
+
+    @property
+    def done(self) -> float | None:
+        """The fraction of the total time that has passed, or the largest one shown before."""
+        done = super().done
+        return None if done is None else max(done, self.least)
+
+
 class StartingPass(Progress):
     """A pass that finds the starting point of a run, when it is not known yet how long the run takes."""
 
@@ -224,7 +243,7 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     A line is fitted to the logarithm of the smallest gap so far, over the last passes: of the gap relative to
     the primal, or to the dual if that is straighter (it is while the primal falls), against the time or its
     square root. Gradients are treated like gaps. The result is averaged with the previous estimate to avoid
-    jumps.
+    jumps. Unless the run ends here, at least one more pass is needed.
 
     Examples
     --------
@@ -238,14 +257,16 @@ def time_left(history: Sequence[Progress], options: RunOptions) -> float | None:
     recent = history[-_WINDOW:]
     pace = (last.seconds - recent[0].seconds) / (len(recent) - 1)
     limits = [(options.max_passes - last.number) * pace, options.max_seconds - last.seconds]
-    estimate = max(min(_until(recent, options.tolerance), *limits), 0.0)
+    if options.reached([*history]) or options.exhausted([*history]):
+        return 0.0
+    estimate = max(min(_until(recent, options.tolerance), *limits), pace)
     if before.left is None:
         return estimate
     expected = max(before.left - (last.seconds - before.seconds), 0.0)
     if not pace > 0.0:
         return estimate
     logs = math.log1p(expected / pace), math.log1p(estimate / pace)  # limits the effect of an outlier
-    return pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1])
+    return max(pace * math.expm1(_KEPT * logs[0] + (1 - _KEPT) * logs[1]), pace)
 
 
 def _until(recent: Sequence[Progress], tolerance: float) -> float:
@@ -290,12 +311,26 @@ def shown_passes(verbose: bool) -> Iterator[Callback | None]:
         yield None
     elif sys.stderr.isatty():
         try:
-            yield _rewrite
+            yield _forward(_rewrite)
         finally:
             sys.stderr.write("\n")
             sys.stderr.flush()
     else:
-        yield show_line
+        yield _forward(show_line)
+
+
+def _forward(show: Callback) -> Callback:
+    """Return a callback that shows passes with percentages that never fall."""
+    least = 0.0
+
+    def shown(progress: Progress) -> None:
+        nonlocal least
+        if progress.done is not None:
+            progress = LaterPass.of(progress, least)
+            least = progress.done or least
+        show(progress)
+
+    return shown
 
 
 def show_line(progress: Progress) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from tallytree.answers.tally_table import Where
 from tallytree.bulk.chains import Chains, best_labels, best_of_chains
 from tallytree.bulk.expectations import SparseRows
+from tallytree.bulk.jobs import Errors
 from tallytree.errors import ModelError
 from tallytree.learning.attributes import Encoder, Vocabulary, encoder_of
 from tallytree.learning.decoding import BestDecoder, Decoder, ExpectedFBeta, MaxExpected
@@ -28,6 +29,19 @@ def _check_positions(example: Any) -> None:
         kind = "the string " if isinstance(example, str) else ""
         single = "; pass a list of examples, also for a single one" if isinstance(example, Mapping) else ""
         raise ModelError(f"an example must be a sequence of positions, got {kind}{brief(example)}{single}")
+
+
+def _check_orientation(X: Sequence[Any], y: Sequence[Any]) -> None:
+    """Raise an error for arrays that have positions as columns."""
+    shapes = [example.shape for example in X if isinstance(example, np.ndarray) and example.ndim == 2]
+    lengths = [len(truth) for truth in y if isinstance(truth, Sized)]
+    if len(shapes) != len(lengths) or [rows for rows, _ in shapes] == lengths:
+        return
+    if [columns for _, columns in shapes] == lengths:
+        raise ModelError(
+            f"example 0 has the shape {shapes[0]} for {lengths[0]} labels; an array has a row for each "
+            "position, so transpose them: [x.T for x in X]"
+        )
 
 
 _IN_BATCHES = (BestDecoder, ExpectedFBeta, MaxExpected)
@@ -52,6 +66,10 @@ class SequenceEstimator(StructuredEstimator):
     def transitions_(self) -> np.ndarray:
         """The weights of pairs of labels."""
         return self.weights_[-(self.labels_.count**2) :].reshape(self.labels_.count, self.labels_.count)
+
+    def _learn(self, X: Sequence[Any], y: Sequence[Any]) -> None:
+        _check_orientation(X, y)
+        super()._learn(X, y)
 
     def _learn_features(self, X: Sequence[Any]) -> None:
         self.encoder_ = encoder_of(X, self.hashed, self.min_count)
@@ -92,9 +110,9 @@ class SequenceEstimator(StructuredEstimator):
 
         check_each(truths, read)
 
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where, errors: Errors) -> list[Any]:
         if where is not None or not len(X) or type(decoder) not in _IN_BATCHES:
-            return super()._predicted(X, decoder, where)
+            return super()._predicted(X, decoder, where, errors)
         if isinstance(decoder, (ExpectedFBeta, MaxExpected)):
             return self._named(decoder.numbered(self._chains(X), self._threads))
         chains = self._chains(X)

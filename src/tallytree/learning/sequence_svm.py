@@ -40,7 +40,9 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
         begun is finished. Passes before resuming from a checkpoint count, time does not.
     n_jobs : int, optional
         The number of processes for inference during training, through joblib and its current backend; the
-        weights are the same. Useful with large batches, as in ``FrankWolfe(batch=512)``.
+        weights are the same. Processes take seconds to start and need large batches, so this is useful for
+        training that takes minutes, with ``FrankWolfe(batch=512)``. Batches of up to 64 examples, and the
+        first five seconds of inference, use native threads, as all do by default.
     warm_start : bool
         Continue from the last fit on the same examples; C, the tolerance and the passes may change. Labels
         and features stay as they were.

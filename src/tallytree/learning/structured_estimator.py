@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
+from tallytree.bulk.jobs import Errors, check_errors
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
 from tallytree.learning.examples import brief, listed, of_each
@@ -24,7 +25,7 @@ from tallytree.learning.problem import TrainingProblem
 from tallytree.learning.progress import Callback, Progress, RunOptions
 from tallytree.learning.recipes import RecipeEstimator
 from tallytree.losses import HammingDistance, LabelCount, Loss, WeightedHamming, as_loss
-from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.constraints import Constraint, as_constraint
 from tallytree.statistics.formula_constraints import as_condition_on
 from tallytree.statistics.formulas import Formula
 from tallytree.statistics.linear import Term
@@ -125,9 +126,9 @@ class StructuredEstimator(RecipeEstimator):
         """Return examples and their labellings as lists of the same length."""
         examples, truths = self._listed(X), listed(y, f"y must be a sequence of {self._noun}")
         if len(examples) != len(truths):
-            raise ModelError(
-                f"there are {len(examples)} examples but {len(truths)} labellings; each example needs one"
-            )
+            pairs = counted(len(examples), "example"), counted(len(truths), self._noun.removesuffix("s"))
+            are = "is" if len(examples) == 1 else "are"
+            raise ModelError(f"there {are} {pairs[0]} but {pairs[1]}; each example needs one")
         return examples, truths
 
     def _some_paired(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[Any], list[Any]]:
@@ -205,7 +206,19 @@ class StructuredEstimator(RecipeEstimator):
         """An upper bound on the distance of the training objective from its optimum, in its own units."""
         return self.primal_ - self.dual_
 
-    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
+    @property
+    def relative_gap_(self) -> float:
+        """The gap divided by the objective, which is compared with ``tolerance`` and shown in reports."""
+        return max(self.gap_, 0.0) / self.primal_ if self.primal_ > 0.0 else 0.0
+
+    def predict(
+        self,
+        X: Sequence[Any],
+        *,
+        decode: Decoder | None = None,
+        where: Where = None,
+        errors: Errors = "raise",
+    ) -> list[Any]:
         """Predict a labelling for each example.
 
         Parameters
@@ -217,13 +230,22 @@ class StructuredEstimator(RecipeEstimator):
         where : Constraint or str, optional
             A constraint on every labelling, such as ``tt.count(state="B-NP") >= 1``. In a string, a label is
             the number of positions that have it: ``"O <= 3 and 'B-NP' >= 1"``.
+        errors : {"raise", "return"}
+            What to do if no labelling of an example satisfies the constraint, or if its tables exceed the
+            memory limit: raise the first such error, or return each in place of the prediction.
+
+        Raises
+        ------
+        InfeasibleError
+            No labelling of an example satisfies the constraint, unless ``errors="return"``.
         """
         check_is_fitted(self, "weights_")
         decoder = BestDecoder() if decode is None else decode
         if not hasattr(decoder, "each") or isinstance(decoder, type):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
-        predictions = self._predicted(self._listed(X), decoder, self._condition(where))
+        check_errors(errors)
+        predictions = self._predicted(self._listed(X), decoder, self._condition(where), errors)
         self._check_scale(decoder)
         return predictions
 
@@ -236,6 +258,8 @@ class StructuredEstimator(RecipeEstimator):
             return [self._condition(one) for one in where]
         if where is None or isinstance(where, Constraint):
             return where
+        if isinstance(where, (bool, np.bool_)):
+            return as_constraint(where)  # an error that explains `a == b`
         if not isinstance(where, str):
             more = "; compare it with a number" if isinstance(where, (Statistic, Recipe)) else ""
             raise ModelError(
@@ -252,8 +276,8 @@ class StructuredEstimator(RecipeEstimator):
         """Return the statistic that a label stands for in a constraint given as a string."""
         return count(state=label, name=label)
 
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
-        return decoder.each(self._models(X), where)
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where, errors: Errors) -> list[Any]:
+        return decoder.each(self._models(X), where, errors)
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Return the score of predictions that corresponds to the loss of the fit; see :func:`corpus_score`.

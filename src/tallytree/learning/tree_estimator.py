@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree import parsing
 from tallytree.answers.tally_table import Where
+from tallytree.bulk.jobs import Errors
 from tallytree.errors import InfeasibleError, ModelError
-from tallytree.learning.decoding import Decoder, named_example
+from tallytree.learning.decoding import Decoder, attempted
 from tallytree.learning.examples import of_each
 from tallytree.learning.labels import Labels
 from tallytree.learning.structured_estimator import StructuredEstimator
@@ -94,7 +95,14 @@ class TreeEstimator(StructuredEstimator):
         for words in X:
             yield from self.model_.forests([self.model_.sentence(_words(words))], self.weights_)
 
-    def predict(self, X: Sequence[Any], *, decode: Decoder | None = None, where: Where = None) -> list[Any]:
+    def predict(
+        self,
+        X: Sequence[Any],
+        *,
+        decode: Decoder | None = None,
+        where: Where = None,
+        errors: Errors = "raise",
+    ) -> list[Any]:
         """Predict a tree for each sentence; None if the grammar has none.
 
         Parameters
@@ -107,18 +115,20 @@ class TreeEstimator(StructuredEstimator):
             threads, so your own decoder may be called from several of them at once.
         where : Constraint or str, optional
             A constraint on every tree, such as ``tt.parsing.count("NP") <= 3``, or ``"NP <= 3"``.
+        errors : {"raise", "return"}
+            What to do if no tree of a sentence satisfies the constraint, or if its tables exceed the memory
+            limit: raise the first such error, or return each in place of the prediction.
 
         Raises
         ------
         InfeasibleError
-            No tree of a sentence satisfies the constraint.
+            No tree of a sentence satisfies the constraint, unless ``errors="return"``.
         """
-        return super().predict(X, decode=decode, where=where)
+        return super().predict(X, decode=decode, where=where, errors=errors)
 
-    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where) -> list[Any]:
+    def _predicted(self, X: Sequence[Any], decoder: Decoder, where: Where, errors: Errors) -> list[Any]:
         def predicted(number: int, words: Any) -> Any:
-            with named_example(number):
-                return _decoded(decoder, next(self._models([words])), where)
+            return attempted(lambda: _decoded(decoder, next(self._models([words])), where), number, errors)
 
         with ThreadPoolExecutor(thread_count(None)) as pool:  # charts are built natively, without the GIL
             return list(pool.map(predicted, count(), of_each(X, _words)))

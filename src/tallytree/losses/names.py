@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from tallytree.errors import ModelError
@@ -15,6 +14,7 @@ from tallytree.losses.chunks import ChunkFBeta
 from tallytree.losses.node_numbers import SymmetricDifference
 from tallytree.losses.nodes import FBeta, IntersectionOverUnion
 from tallytree.losses.positions import HammingDistance, ZeroOne
+from tallytree.values import nearest
 
 _MAKERS: dict[str, Callable[..., Loss]] = {
     "accuracy": HammingDistance,  # what is scored, in place of the loss
@@ -104,8 +104,8 @@ def _hint(loss: object) -> str:
     """Return how a wrong loss may have been meant, up to the list of names."""
     if isinstance(loss, type) and issubclass(loss, Loss):
         return f"; it is a class, so call it, as in {loss.__name__}(). The"
-    near = get_close_matches(loss.lower(), LOSS_NAMES, n=1) if isinstance(loss, str) else []
-    return f"; did you mean {near[0]!r}? The" if near else "; the"
+    near = nearest(loss.lower(), LOSS_NAMES) if isinstance(loss, str) else None
+    return f"; did you mean {near!r}? The" if near else "; the"
 
 
 def _check_names(loss: object, name: str, parameters: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from datetime import date
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.pairs import check_scores, numeric
-from tallytree.values import counted, digest, is_masked, owned, read_only
+from tallytree.values import counted, digest, is_masked, nearest, owned, read_only
 
 Scores = NDArray[np.float64]
 Names = tuple[str, ...]
@@ -61,7 +61,11 @@ def unary_scores(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
     """Check one score per state of each variable."""
     scores = _floats(value, "unary")
     if scores.ndim != len(axes):
-        raise ModelError(f"unary must have shape ({', '.join(axes)}), got {scores.shape}")
+        places = "one row per variable" if len(axes) == 2 else "one entry per row and column of the grid"
+        raise ModelError(
+            f"unary must have shape ({', '.join(axes)}), {places} and one column per state; got shape "
+            f"{scores.shape}"
+        )
     if scores.shape[-1] == 0:
         raise ModelError(
             f"unary has shape {scores.shape}: its last axis holds the states, and must have at least one"
@@ -71,20 +75,40 @@ def unary_scores(value: ArrayLike, axes: tuple[str, ...]) -> Scores:
 
 
 def pairwise_scores(
-    value: ArrayLike, name: str, edges: tuple[int, ...], n: int, ignored: NDArray[np.bool_] | None = None
+    value: ArrayLike,
+    name: str,
+    edges: tuple[int, ...],
+    unary: tuple[int, ...],
+    ignored: NDArray[np.bool_] | None = None,
 ) -> Scores:
-    """Check one (n, n) table, or one for each of the edges; return it or them with one leading axis."""
-    scores = _floats(value, name)
+    """Check one (n, n) table, or one for each of the edges; return it or them with one leading axis.
+
+    `unary`: the shape of the unary scores, which ends in n.
+    """
+    scores, n = _floats(value, name), unary[-1]
     shared = scores.shape == (n, n)
     if not shared and scores.shape != (*edges, n, n):
         raise ModelError(
             f"{name} must have shape {(n, n)}, one table for all, or {(*edges, n, n)}, one for each, "
-            f"got {scores.shape}"
+            f"got {scores.shape}{_other_states(scores.shape, name, unary)}"
         )
     if ignored is not None and not shared:
         scores[ignored] = 0.0
     _check_entries(scores, name)
     return scores.reshape(1 if shared else prod(edges), n, n)
+
+
+def _other_states(shape: tuple[int, ...], name: str, unary: tuple[int, ...]) -> str:
+    """Return the end of a message if tables of pairs have another number of states than unary scores."""
+    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] == unary[-1]:
+        return ""
+    grid = f"a {unary[0]} x {unary[1]} grid" if len(unary) == 3 else counted(unary[0], "variable")
+    each = f"{grid} of {counted(unary[-1], 'state')}, while {name} has {counted(shape[-1], 'state')}"
+    order = "transposed? It has one row per variable and one column per state"
+    if len(unary) == 3:
+        order = "in another order? Its states come last: np.moveaxis(unary, 0, -1) moves them there"
+    advice = f". Is unary {order}" if unary[0] == shape[-1] else ""
+    return f". unary has shape {unary}: {each}{advice}"
 
 
 def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
@@ -141,12 +165,12 @@ def state_names(
 def _common_names(names: Names, size: int, n: int | None) -> Names:
     if n is None and size:
         raise ModelError(
-            f"states has {len(names)} names for all variables, but these have different numbers of states; "
-            "give one list of names per variable"
+            f"states has {counted(len(names), 'name')} for all variables, but these have different numbers "
+            "of states; give one list of names per variable"
         )
     if n is not None and n != len(names):
         raise ModelError(
-            f"states has {len(names)} names, but each variable has {counted(n, 'state')}; "
+            f"states has {counted(len(names), 'name')}, but each variable has {counted(n, 'state')}; "
             "give one name per state"
         )
     return _distinct(names, "states")
@@ -162,11 +186,17 @@ def _names_of(variable: int, names: Any) -> Names:
 
 
 def variable_names(variables: Sequence[str], size: int) -> Names:
-    """Check one name per variable."""
-    names = _distinct(tuple(variables), "variables")
+    """Check one name per variable; numbers and dates, such as those of a pandas index, become text."""
+    names = _distinct(tuple(map(_as_name, variables)), "variables")
     if len(names) != size:
-        raise ModelError(f"variables has {len(names)} names, but the model has {counted(size, 'variable')}")
+        raise ModelError(
+            f"variables has {counted(len(names), 'name')}, but the model has {counted(size, 'variable')}"
+        )
     return names
+
+
+def _as_name(value: Any) -> Any:
+    return str(value) if isinstance(value, (int, np.generic, date)) else value
 
 
 @lru_cache(maxsize=256)
@@ -220,8 +250,8 @@ def suggestion(item: object, names: Names | None) -> str:
         return ""
     if names is None:
         return ". The model has no names for them: pass names to the model, or use numbers"
-    close = get_close_matches(item, names, 1)
-    return f". Did you mean {close[0]!r}?" if close else ""
+    close = nearest(item, names)
+    return "" if close is None else f". Did you mean {close!r}?"
 
 
 def labelling_array(labelling: ArrayLike) -> NDArray[Any]:

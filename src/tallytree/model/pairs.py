@@ -125,10 +125,15 @@ def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
         raise ModelError(f"{name} is a masked array with masked entries; fill them with array.filled(…)")
     try:
         array = np.asarray(value)
+        if array.dtype == object:  # numbers as objects, as in tables of pandas with nullable types
+            array = np.array(array.tolist()).reshape(array.shape)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: tensors that require a gradient
         raise ModelError(f"{name} is not a rectangular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise ModelError(f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}")
+        advice = "; convert it with .astype(float)" if array.dtype == object else ""
+        raise ModelError(
+            f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}{advice}"
+        )
     return array
 
 
@@ -166,7 +171,8 @@ def check_blocks(
 
 def _check_block(block: Block, number: int, dtype: Any, cardinalities: NDArray[np.int32], noun: str) -> None:
     def name(k: int) -> str:
-        return f"{noun} {k} of block {number} with scope {tuple(block.scopes[k].tolist())}"
+        place = f" {k} of block {number}" if dtype is np.float64 else ""  # blocks of statistics are our own
+        return f"{noun}{place} with scope {tuple(block.scopes[k].tolist())}"
 
     tables = block.tables
     if tables.dtype != dtype or tables.ndim != block.arity + 1 or len(tables) not in (1, len(block)):

@@ -29,14 +29,17 @@ Choices = Mapping[int, Sequence[int]]
 
 
 def checked_mapping(value: object, name: str) -> Mapping[Any, Any]:
-    """Return a mapping of variables, empty for None; raise an error for anything else."""
+    """Return a mapping of variables, empty for None; raise an error for anything without ``items()``."""
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
+    if isinstance(value, Mapping):
+        return value
+    items = getattr(value, "items", None)  # a pandas Series is not a Mapping
+    if not callable(items):
         raise ModelError(
             f"{name} must map variables to states, as in {{0: 1}} or {{'noun': 'singular'}}; got {value!r}"
         )
-    return value
+    return dict(items())
 
 
 def listed(value: object, what: str) -> list[Any]:

@@ -31,8 +31,8 @@ def chain(unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
     """Check the arrays of :meth:`Model.chain`; return its factors."""
     scores = unary_scores(unary, ("M", "N"))
     size, n = scores.shape
-    links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), n)
-    return Shaped((size,), n, _blocks((unary_scopes(size), scores), (_chain_scopes(size), links)))
+    links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), scores.shape)
+    return Shaped((size,), n, _blocks((unary_scopes(size), scores), (chain_scopes(size), links)))
 
 
 def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
@@ -41,7 +41,7 @@ def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
     size, n = scores.shape
     above = checked_parents(parents, size)
     children = np.flatnonzero(above >= 0)
-    links = pairwise_scores(pairwise, "pairwise", (size,), n, ignored=above < 0)
+    links = pairwise_scores(pairwise, "pairwise", (size,), scores.shape, ignored=above < 0)
     used = links if len(links) == 1 else links[children]
     scopes = read_only(np.column_stack((above[children], children)).astype(np.int32))
     return Shaped((size,), n, _blocks((unary_scopes(size), scores), ((scopes, digest(scopes)), used)))
@@ -51,8 +51,8 @@ def grid(unary: ArrayLike, vertical: ArrayLike, horizontal: ArrayLike) -> Shaped
     """Check the arrays of :meth:`Model.grid`; return its factors."""
     scores = unary_scores(unary, ("R", "C", "N"))
     rows, columns, n = scores.shape
-    down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), n)
-    right = pairwise_scores(horizontal, "horizontal", (rows, max(columns - 1, 0)), n)
+    down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), scores.shape)
+    right = pairwise_scores(horizontal, "horizontal", (rows, max(columns - 1, 0)), scores.shape)
     below, beside = _grid_scopes(rows, columns)
     single = scores.reshape(rows * columns, n)
     blocks = _blocks((unary_scopes(rows * columns), single), (below, down), (beside, right))
@@ -65,7 +65,8 @@ def _blocks(*parts: tuple[Scopes, Scores]) -> tuple[Block, ...]:
 
 
 @lru_cache(maxsize=256)
-def _chain_scopes(size: int) -> Scopes:
+def chain_scopes(size: int) -> Scopes:
+    """Return the pairs of consecutive variables."""
     first = np.arange(max(size - 1, 0), dtype=np.int32)
     scopes = read_only(np.column_stack((first, first + 1)))
     return scopes, digest(scopes)

@@ -139,7 +139,13 @@ class Space(Frozen):
         )
 
     def labels(self, assignment: ArrayLike) -> NDArray[Any]:
-        """Return a labelling as the user sees it: names if the model has them, two-dimensional for grids.
+        """Return labellings as the user sees them: names if the model has them, two-dimensional for grids.
+
+        Parameters
+        ----------
+        assignment : array-like
+            A labelling, or several of them along a first axis, such as samples: shape (K, M), or
+            (K, rows, columns) for grids.
 
         Examples
         --------
@@ -149,26 +155,29 @@ class Space(Frozen):
         >>> model = tt.Model.grid(np.zeros((1, 2, 2)), free, free, states=["off", "on"])
         >>> model.labels([1, 0])
         array([['on', 'off']], dtype=object)
+        >>> model.labels([[[1, 0]], [[1, 1]]]).tolist()
+        [[['on', 'off']], [['on', 'on']]]
         """
-        codes = self.encode(assignment)
+        given = labelling_array(assignment)
+        several = given.ndim > 1 and given.shape[1:] == self.shape
+        rows = [self.encode(one) for one in given] if several else [self.encode(given)]
+        codes = np.array(rows, dtype=np.int64).reshape(len(rows), len(self))
         if self._each is not None:
-            labels = np.array(
-                [names[code] for names, code in zip(self._each, codes, strict=True)], dtype=object
-            )
+            labels = np.empty(codes.shape, dtype=object)
+            for variable, names in enumerate(self._each):
+                labels[:, variable] = name_array(names)[codes[:, variable]]
         else:
             labels = codes if self._common is None else name_array(self._common)[codes]
-        return labels.reshape(self.shape)
+        return labels.reshape(given.shape if several else self.shape)
 
     def arranged(self, tables: list[NDArray[Any]]) -> list[NDArray[Any]] | NDArray[Any]:
-        """Return one table per variable; for grids with the same states everywhere, as one array."""
-        if len(self.shape) == 1 or self.alike is None:
-            return tables
-        return np.array(tables).reshape(*self.shape, self.alike)
+        """Return one table per variable, as one array if all variables have the same number of states."""
+        sizes = set(self.cardinalities.tolist()) if self.alike is None else {self.alike}
+        return np.array(tables).reshape(*self.shape, *sizes) if len(sizes) == 1 else tables
 
     def by_variable(self, tables: Sequence[NDArray[Any]] | NDArray[Any]) -> Sequence[NDArray[Any]]:
         """Return one table per variable; the inverse of :meth:`arranged`."""
-        grid = isinstance(tables, np.ndarray) and tables.ndim == len(self.shape) + 1
-        return tables.reshape(len(self), -1) if grid else tables  # type: ignore[union-attr,return-value]
+        return tables.reshape(len(self), -1) if isinstance(tables, np.ndarray) else tables  # type: ignore[return-value]
 
     def state_codes(self, state: str | int) -> NDArray[np.int64]:
         """Return the number of a state for each variable, -1 if a variable does not have it.

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from tallytree.statistics.domain import Domain
     from tallytree.statistics.linear import Term
 
-_DEEPEST = 100
-
-
+_DEEPEST = 100  # levels of nested constraints
 _LONG = 600  # characters of a constraint in a message
 
 
@@ -67,9 +65,13 @@ class Constraint(ABC):
         return ()
 
     def __str__(self) -> str:
-        """Format it for a message, shortened in the middle if long."""
-        text = repr(self)
+        """Write it as a formula for a message, shortened in the middle if long."""
+        text = self.written()
         return text if len(text) <= _LONG else f"{text[: _LONG - 100]} … {text[-90:]}"
+
+    def written(self) -> str:
+        """Return it as a formula, as far as formulas can express it."""
+        return repr(self)
 
     @abstractmethod
     def __invert__(self) -> Constraint: ...
@@ -125,9 +127,10 @@ class Constraint(ABC):
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
-            f"the constraint '{self}' has no truth value. Python asks for one in a chained "
-            "comparison and in `and`, `or` and `not`, and would drop a part: instead of `2 <= ones <= 5` "
-            "write `(ones >= 2) & (ones <= 5)`, and use `&`, `|`, `~` with parentheses"
+            f"the constraint '{self}' has no truth value. Python asks for one in a chained comparison, in "
+            "`in`, `and`, `or` and `not`, and would drop a part: instead of `2 <= ones <= 5` write "
+            "`(ones >= 2) & (ones <= 5)`, instead of `ones in (1, 2)` write `(ones == 1) | (ones == 2)`, and "
+            "use `&`, `|`, `~` with parentheses"
         )
 
 
@@ -138,6 +141,7 @@ class _Compound(Frozen, Constraint):
 
     _joined: Joined[Constraint]
     symbol: ClassVar[str]
+    word: ClassVar[str]
     join: ClassVar[np.ufunc]
     missed: ClassVar[np.ufunc]
 
@@ -200,13 +204,17 @@ class _Compound(Frozen, Constraint):
     def __repr__(self) -> str:
         return f" {self.symbol} ".join(f"({part!r})" for part in self.parts)
 
+    def written(self) -> str:
+        """Return it as a formula, as far as formulas can express it."""
+        return f" {self.word} ".join(f"({part.written()})" for part in self.parts)
+
 
 @final
 class And(_Compound):
     """All parts hold."""
 
     __slots__ = ()
-    symbol = "&"
+    symbol, word = "&", "and"
     join = np.logical_and
     missed = np.add
 
@@ -219,7 +227,7 @@ class Or(_Compound):
     """At least one part holds."""
 
     __slots__ = ()
-    symbol = "|"
+    symbol, word = "|", "or"
     join = np.logical_or
     missed = np.minimum
 
@@ -311,14 +319,13 @@ def as_constraint(value: object) -> Constraint:
     if isinstance(value, (bool, np.bool_)):
         raise ModelError(
             f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
-            "statistic; for equal tallies write `a - b == 0`"
+            "statistic; for equal tallies write `a - b == 0`. A statistic equals no text: write `ones == 2`, "
+            "or the whole constraint as text, 'ones == 2'"
         )
-    named = (
-        ". A string is accepted only as where=, with the statistics that it names"
-        if isinstance(value, str)
-        else ""
-    )
-    raise ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}{named}")
+    advice = "Put each comparison in parentheses: `(ones >= 2) & (ones <= 5)`"
+    if isinstance(value, str):
+        advice = "A string is accepted only as where=, with the statistics that it names"
+    raise ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {advice}")
 
 
 def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:

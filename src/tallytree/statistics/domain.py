@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
+from tallytree.model.blocks import Block
 from tallytree.values import counted
 
 
@@ -22,6 +23,10 @@ class Domain(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of a labelling: (M,), or (rows, columns) on grids."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The factors, of which statistics of neighbours read the scopes."""
 
     @property
     def alike(self) -> int | None:

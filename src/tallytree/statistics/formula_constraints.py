@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from tallytree.statistics.formulas import (
 )
 from tallytree.statistics.linear import Comparison, Linear, Term
 from tallytree.statistics.statistic import Statistic
+from tallytree.values import nearest
 
 EXACT = 2**53
 """Up to here doubles represent all integers."""
@@ -107,14 +107,14 @@ def as_condition_on(
     tallytree.errors.ModelError: where uses 'B-MP', which is not a label; did you mean 'B-NP'?
     """
     if formula.kind != "truth":
-        raise ModelError(f"{what} takes a condition, such as O >= 2; got '{formula.text}'")
+        raise ModelError(f"{what} takes a condition, such as O >= 2; got {formula.text!r}")
     named = {term.name for term in terms}
     known = [*sorted(named), *labels]
     _check_infinity(what, formula, known, "label" if "inf" in labels else "count")
     for name in formula.names:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; the names are {', '.join(known)}"
+            near = nearest(name, known)
+            hint = f"; did you mean {near!r}?" if near else f"; the names are {', '.join(known)}"
             hint = minus_hint(formula.text, known) or hint
             raise ModelError(f"{what} uses {name!r}, which is not a {noun}{hint}")
     read = [count(name) for name in formula.names if name not in named]

@@ -113,8 +113,18 @@ class Parser:
         """Read the whole text."""
         kind = self._formula()
         if self._peek().kind != "end":
-            self._expected("an operator or the end")
+            self._expected("an operator or the end", self._spaced())
         return kind
+
+    def _spaced(self) -> str:
+        """Explain quotes if a name with spaces may have been meant."""
+        first = last = self.next
+        while first and self.tokens[first - 1].kind == "name":
+            first -= 1
+        while self.tokens[last].kind == "name":
+            last += 1
+        words = " ".join(token.text for token in self.tokens[first:last])
+        return f"; quote a name with spaces: '{words}'" if first < self.next < last else ""
 
     def _formula(self) -> Kind:
         self.depth += 1
@@ -276,10 +286,10 @@ class Parser:
             names = {"number": "a number", "truth": "a condition, such as ones >= 2"}
             self._refuse(at, f"{by} needs {names[wanted]} here, not a {got.replace('truth', 'condition')}")
 
-    def _expected(self, what: str) -> NoReturn:
+    def _expected(self, what: str, hint: str = "") -> NoReturn:
         token = self._peek()
         got = f"'{token.text}'" if token.text else "the end"
-        self._refuse(token.at, f"expected {what}, got {got}{_instead(token.text)}")
+        self._refuse(token.at, f"expected {what}, got {got}{_instead(token.text) or hint}")
 
     def _refuse(self, at: int, why: str) -> NoReturn:
         around = self.text if len(self.text) <= 60 else f"{self.text[max(0, at - 25) : at + 25]}…"

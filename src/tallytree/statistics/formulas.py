@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, final
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.statistics.formula_parser import QUOTES, RESERVED, TOKEN, Instruction, Kind, Parser
-from tallytree.values import Frozen, set_once
+from tallytree.values import Frozen, nearest, set_once
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -78,6 +77,19 @@ def is_number(text: str) -> bool:
     """Whether a text is a number in a formula."""
     match = TOKEN.fullmatch(text.lstrip("+-"))
     return bool(match and match["number"])
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as a formula has it, in double quotes if need be: messages quote formulas by single ones.
+
+    Examples
+    --------
+    >>> quoted_name("chunks"), quoted_name("B-NP")
+    ('chunks', '"B-NP"')
+    """
+    if is_name(name):
+        return name
+    return f"'{name}'" if '"' in name else f'"{name}"'
 
 
 def name_in_formula(name: str, what: str) -> str:
@@ -214,6 +226,6 @@ def _unknown(name: str, what: str, known: set[str]) -> str:
             "for a range of scores, use tallytree.score_between, or an objective such as "
             "where(score >= 3, score, -inf)"
         )
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"available are {names}"
+    near = nearest(name, sorted(known))
+    hint = f"did you mean {near!r}?" if near else f"available are {names}"
     return f"{what} uses {name!r}, which is neither a statistic nor a parameter; {hint}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
-from typing import Any, ClassVar, Literal, Union, final
+from typing import Any, ClassVar, Literal, NoReturn, Union, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
+from tallytree.statistics.formulas import quoted_name
 from tallytree.statistics.joining import Joined, Sum
-from tallytree.values import Frozen, set_once
+from tallytree.values import Frozen, integral, set_once
 
 Relation = Literal["<=", ">=", "==", "!="]
 
@@ -77,6 +78,14 @@ class Expression(Frozen, ABC):
 
     def __gt__(self, other: Operand) -> Constraint:
         return _compare(self, ">=", other, 1)
+
+    def __and__(self, other: object) -> NoReturn:
+        raise ModelError(
+            f"`&` and `|` join constraints, and {self.linear()} is a statistic. They bind more tightly than "
+            "comparisons: instead of `ones >= 2 & ones <= 5` write `(ones >= 2) & (ones <= 5)`"
+        )
+
+    __or__ = __rand__ = __ror__ = __and__
 
     # ``==`` builds a constraint, so only statistics, which define their own ``==``, can be keys
     def __hash__(self) -> int:
@@ -165,7 +174,7 @@ class Linear(Expression):
     >>> 2 * a - b + 3
     2*a - b + 3
     >>> 2 * (a + b) - b < b + 4
-    2*a <= 3
+    2*a < 4
     """
 
     __slots__ = ("_sum", "constant")
@@ -213,7 +222,11 @@ class Linear(Expression):
         return Linear, (self.terms, self.constant)
 
     def __repr__(self) -> str:
-        parts = [_signed(c, term.name) for term, c in self.terms]
+        return self.written(str)
+
+    def written(self, named: Callable[[str], str]) -> str:
+        """Return it as text; ``named`` converts names."""
+        parts = [_signed(c, named(term.name)) for term, c in self.terms]
         if self.constant or not parts:
             parts.append(_signed(self.constant))
         text = " ".join(parts)
@@ -232,11 +245,13 @@ def _magnitude(column: NDArray[Any]) -> int:
 
 def _integer(number: object) -> int:
     try:
-        return operator.index(number)  # type: ignore[arg-type]
+        return integral(number)
     except TypeError:
+        advice = "Round a fractional bound yourself: math.floor for <=, math.ceil for >="
+        if isinstance(number, str):
+            advice = "Convert it with int(…), or write the whole constraint as text: where='ones == 2'"
         raise ModelError(
-            f"statistics can only be combined and compared with integers, got {number!r}. Round a fractional "
-            "bound yourself: math.floor for <=, math.ceil for >="
+            f"statistics can only be combined and compared with integers, got {number!r}. {advice}"
         ) from None
 
 
@@ -252,12 +267,12 @@ def _sum(left: Expression, right: object, sign: int) -> Linear:
 def _compare(left: Expression, relation: Relation, right: object, offset: int = 0) -> Comparison:
     """Move all statistics to the left and all numbers to the right; the first coefficient is positive."""
     if isinstance(left, Term) and type(right) is int:  # fast path for the usual case
-        return Comparison(((left, 1),), relation, right + offset)
+        return Comparison(((left, 1),), relation, right + offset, offset)
     difference = _sum(left, right, -1)
     bound = offset - difference.constant
     if difference.terms and difference.terms[0][1] < 0:
-        return Comparison((-difference).terms, _FLIPPED[relation], -bound)
-    return Comparison(difference.terms, relation, bound)
+        return Comparison((-difference).terms, _FLIPPED[relation], -bound, -offset)
+    return Comparison(difference.terms, relation, bound, offset)
 
 
 # --- comparisons --------------------------------------------------------------------------------------------
@@ -271,6 +286,7 @@ class Comparison(Constraint):
     terms: tuple[tuple[Term, int], ...]
     relation: Relation
     bound: int
+    offset: int = field(default=0, compare=False)  # of the bound from the one in ``G < b`` or ``G > b``
 
     @property
     def left(self) -> Linear:
@@ -291,7 +307,7 @@ class Comparison(Constraint):
 
     def with_terms(self, terms: Iterable[tuple[Term, int]]) -> Constraint:
         """Return a comparison of another combination with the same bound."""
-        return _compare(Linear(terms), self.relation, self.bound)
+        return _compare(Linear(terms), self.relation, self.bound - self.offset, self.offset)
 
     def __invert__(self) -> Constraint:
         relation, step = _NEGATED[self.relation]
@@ -308,7 +324,12 @@ class Comparison(Constraint):
         return np.asarray(row, dtype=exact.dtype).reshape(beyond.shape)
 
     def __repr__(self) -> str:
-        return f"{self.left} {self.relation} {self.bound}"
+        return self.written(str)
+
+    def written(self, named: Callable[[str], str] = quoted_name) -> str:
+        """Return it as a formula, with the relation that the user wrote; ``named`` converts names."""
+        relation = self.relation[0] if self.offset else self.relation
+        return f"{self.left.written(named)} {relation} {self.bound - self.offset}"
 
 
 _RELATIONS: dict[Relation, Callable[[Any, int], Any]] = {
@@ -324,9 +345,5 @@ _VIOLATIONS: dict[Relation, Callable[[NDArray[Any]], Any]] = {  # of the left si
     "!=": lambda beyond: beyond == 0,
 }
 _FLIPPED: dict[Relation, Relation] = {"<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_NEGATED: dict[Relation, tuple[Relation, int]] = {
-    "<=": (">=", 1),
-    ">=": ("<=", -1),
-    "==": ("!=", 0),
-    "!=": ("==", 0),
-}
+_NEGATED: dict[Relation, tuple[Relation, int]]
+_NEGATED = {"<=": (">=", 1), ">=": ("<=", -1), "==": ("!=", 0), "!=": ("==", 0)}

@@ -39,7 +39,7 @@ class CountRecipe(Recipe):
         set_once(self, "states", states)
         set_once(self, "variables", variables)
         set_once(self, "name", checked_name(name))
-        set_once(self, "cap", cap if cap is None else _count_cap(cap, name))
+        set_once(self, "cap", cap if cap is None else count_cap(cap, name))
 
     @property
     def key(self) -> bytes:
@@ -129,13 +129,13 @@ def count(
     >>> (inside >= 2).on(model)
     inside >= 2
     """
-    states = _states(state)
+    states = chosen_states(state)
     chosen = None if variables is None else tuple(_plain(v) for v in variables)
-    recipe = CountRecipe(states, chosen, _count_name(states) if name is None else name, cap)
+    recipe = CountRecipe(states, chosen, field_name("count", states) if name is None else name, cap)
     return recipe if model is None else recipe.on(model)
 
 
-def _count_cap(cap: object, name: str) -> int:
+def count_cap(cap: object, name: str) -> int:
     """Return the cap of a count, which is never negative."""
     value = checked_cap(cap, name)
     if value < 0:
@@ -145,7 +145,8 @@ def _count_cap(cap: object, name: str) -> int:
     return value
 
 
-def _states(state: State | Collection[State]) -> tuple[State, ...]:
+def chosen_states(state: State | Collection[State]) -> tuple[State, ...]:
+    """Return one or several states as a tuple of distinct ones."""
     if isinstance(state, (str, int, np.integer)):
         return (_plain(state),)
     try:
@@ -163,9 +164,9 @@ def _plain(name: State) -> State:
 
 
 @lru_cache(maxsize=256)
-def _count_name(states: tuple[State, ...]) -> str:
-    # a valid field name of the tally: count_B_NP for the state B-NP
-    return re.sub(r"\W", "_", "_".join(("count", *map(str, states))))
+def field_name(noun: str, states: tuple[State, ...]) -> str:
+    """Return a name for a statistic that is a valid field of a tally: ``count_B_NP`` for the state B-NP."""
+    return re.sub(r"\W", "_", "_".join((noun, *map(str, states))))
 
 
 def _count_alike(model: Domain, states: tuple[State, ...]) -> tuple[Block, ...]:
@@ -292,7 +293,7 @@ def _agreement(
     cap: int | None,
 ) -> Statistic:
     if cap is not None:
-        _count_cap(cap, name)
+        count_cap(cap, name)
     codes = model.encode(labelling)
     ignored = np.full(len(codes), -1) if background is None else model.state_codes(background)
 

@@ -7,7 +7,6 @@ it is used with. ``recipes.py`` has the common ones.
 from __future__ import annotations
 
 import hashlib
-import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, final
@@ -23,7 +22,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain, check_grid, check_same_shape
 from tallytree.statistics.entries import check_reach, ends_of_blocks, joined, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
-from tallytree.values import counted, is_masked, owned, read_only, set_once
+from tallytree.values import counted, integral, is_masked, owned, read_only, set_once
 
 State = str | int
 """A state, by its name or its number."""
@@ -266,7 +265,7 @@ def checked_name(name: object) -> str:
 def checked_cap(cap: object, name: str) -> int:
     """Return the cap of a statistic as an int; raise an error if it is invalid."""
     try:
-        value = operator.index(cap)  # type: ignore[arg-type]
+        value = integral(cap)
     except TypeError:
         raise ModelError(f"the cap of statistic {name!r} must be an integer or None, got {cap!r}") from None
     if abs(value) >= NO_LIMIT:
