@@ -43,7 +43,7 @@ def step(torch: Any, width: int, letters: bool, loss: Callable[..., Any]) -> Cal
     from tagger import Tagger
 
     torch.manual_seed(0)
-    model = Tagger([NUMBERS] * 3, LABELS, width, NUMBERS if letters else 0).cuda()
+    model = Tagger([NUMBERS] * 3, LABELS, NUMBERS if letters else 0, width).cuda()
     optimiser = torch.optim.Adam(model.parameters())
     count = 3 + LETTERS * letters
     features = torch.randint(NUMBERS, (SENTENCES, WORDS, count), device="cuda")

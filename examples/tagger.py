@@ -1,9 +1,10 @@
 """Train a neural chunker with three objectives: likelihood, an F1 margin, and the expected F1.
 
-A bidirectional LSTM scores the tags of each word. The layers of :mod:`tallytree.torch` turn these scores into
-predictions and exact losses over all taggings of a sentence. The script runs on the CPU and on a GPU. By
-default it trains on 45 sample sentences; data files have the CoNLL-2000 format, with a word, a part-of-speech
-tag and a chunk label on each line. Needs the extras ``torch`` and ``learn``.
+A bidirectional LSTM over words and their letters scores the tags of each word. The layers of
+:mod:`tallytree.torch` turn these scores into predictions and exact losses over all taggings of a sentence.
+The script runs on the CPU and on a GPU. By default it trains on 45 sample sentences; data files have the
+CoNLL-2000 format, with a word, a part-of-speech tag and a chunk label on each line. Needs the extras
+``torch`` and ``learn``.
 
     python examples/tagger.py --data train.txt --test test.txt --device cuda --epochs 10
 """
@@ -25,9 +26,13 @@ LETTERS = 16  # at most this many letters of a word, from its end
 
 
 class Tagger(nn.Module):
-    """Scores tags from words, suffixes, part-of-speech tags and maybe letters; scores tag transitions."""
+    """Scores tags from words, suffixes, part-of-speech tags and maybe letters; scores tag transitions.
 
-    def __init__(self, sizes, labels, width=32, letters=0):
+    `sizes`: how many different words, suffixes and part-of-speech tags there are; `letters`: the same for
+    letters, or 0 to ignore them.
+    """
+
+    def __init__(self, sizes, labels, letters, width=128):
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(size, width) for size in sizes)
         self.letters = nn.Embedding(letters, width) if letters else None
@@ -73,6 +78,7 @@ class Vocabulary:
         self.letters = {letter: number for number, letter in enumerate(known, 1)}
         self.labels = sorted({row[2] for sentence in sentences for row in sentence})
         self.sizes = [len(numbers) + 1 for numbers in self.numbers]
+        self.alphabet = len(self.letters) + 1
 
     @staticmethod
     def seen(row):
@@ -161,7 +167,7 @@ def read(path):
 
 
 def main(
-    quick=False, data=None, test=None, device="cpu", epochs=12, size=32, width=32, graphs=False, letters=False
+    quick=False, data=None, test=None, device="cpu", epochs=12, size=32, width=128, graphs=False, letters=True
 ):
     """Train with each objective; return the chunk-level F-measures on held-out sentences."""
     sentences = read(data)
@@ -180,7 +186,7 @@ def main(
     few = tt.valid_bio() & (tt.count(state=first, name="chunks") <= 3)
     for name in OBJECTIVES:
         torch.manual_seed(0)
-        model = Tagger(words.sizes, words.labels, width, letters and len(words.letters) + 1).to(device)
+        model = Tagger(words.sizes, words.labels, words.alphabet if letters else 0, width).to(device)
         train(model, batches, objective_of("likelihood", words.labels), epochs // 3)  # all start from there
         if graphs:
             seconds, share = train_by_graphs(model, batches, objective_of(name, words.labels), epochs), ""
@@ -202,8 +208,10 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--size", type=int, default=32, help="number of sentences per batch")
-    parser.add_argument("--width", type=int, default=32, help="number of units of the LSTM in each direction")
-    parser.add_argument("--letters", action="store_true", help="use the letters of words, too, as for names")
+    parser.add_argument("--width", type=int, default=128, help="units of the LSTM in each direction")
+    parser.add_argument(
+        "--no-letters", dest="letters", action="store_false", help="ignore the letters of words"
+    )
     parser.add_argument("--graphs", action="store_true", help="on a GPU: replay steps as CUDA graphs")
     parser.add_argument("--quick", action="store_true", help="run a few steps on a few sentences")
     main(**vars(parser.parse_args()))

@@ -42,6 +42,8 @@ class BudgetError(TallytreeError, MemoryError):
         The best labelling found so far, with its gap.
     too_wide : bool
         Whether the graph is too wide even without statistics.
+    cause : str or None
+        The message without its advice on other ways to an answer, if it has any.
     found : list of Solution
         If a list of labellings was stopped (:func:`diverse_k_best`): those found before.
     """
@@ -49,6 +51,7 @@ class BudgetError(TallytreeError, MemoryError):
     bound: float | None = None
     best: Any = None
     too_wide: bool = False
+    cause: str | None = None
     found: Sequence[Any] = ()
 
 

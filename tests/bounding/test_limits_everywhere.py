@@ -123,3 +123,14 @@ def test_scans_of_losses_end_with_the_work():
     found = ModelSearcher(tree, counts)(Search(wanted, most_work=limit))
     assert found.ended
     assert found.work <= limit + 2 * 10 * losses.size  # the scan that is under way, and one more
+
+
+def test_an_error_does_not_recommend_what_failed():
+    """A function of two counts with too many tallies: `solve` has no search, and says so."""
+    model = chain(3000, states=3)
+    counts = [tt.count(model, state=s, name=name) for s, name in ((1, "a"), (2, "b"))]
+    with pytest.raises(tt.BudgetError, match=r"Bounds do not help here: .* up to a million") as raised:
+        tt.solve(model, counts, lambda score, a, b: score - abs(a - b), memory_limit=50e6)
+    assert "as in solve" not in str(raised.value) and "solve(model, where" not in str(raised.value)
+    with pytest.raises(tt.BudgetError, match="A single answer by bounds, as in solve"):
+        tt.profile(model, counts, memory_limit=50e6)

@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "tagger.py"
 
 @pytest.mark.parametrize("letters", [False, True])
 def test_the_tagger_learns_with_every_objective(letters, capsys, device):
-    found = runpy.run_path(str(SCRIPT))["main"](quick=True, device=str(device), letters=letters)
+    found = runpy.run_path(str(SCRIPT))["main"](quick=True, device=str(device), letters=letters, width=32)
     assert set(found) == {"likelihood", "hinge", "risk"}
     assert min(found.values()) > 0.2
     assert "at most three chunks" in capsys.readouterr().out

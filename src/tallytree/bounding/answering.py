@@ -8,7 +8,7 @@ from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import bounded, first_work, known_so_far, supported, work_limit
+from tallytree.bounding.strategy import SUPPORTED, bounded, first_work, known_so_far, supported, work_limit
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.planning.options import Options
@@ -96,7 +96,7 @@ def _within_limits(
     """Answer a question by bounds if its tables exceed the limits, or report what is known."""
     found = bounded(query, question, options, work_limit(query.subject, options))
     if found is None:
-        raise error
+        raise BudgetError(f"{error.cause}. {SUPPORTED}") if error.cause else error
     if found.finished:
         return found
     raise _known(error, found, question) from None

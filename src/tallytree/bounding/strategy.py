@@ -39,6 +39,11 @@ nearly all tallies have the same value, an unlimited search would examine nearly
 _SHORT_PASS = 1e8
 """Operations of a pass that is always made, for the bound that it gives."""
 
+SUPPORTED = (
+    f"Bounds do not help here: they support up to {MOST_STATISTICS} statistics, and up to a million "
+    "combinations of tallies for an objective function, or four million for other losses and constraints"
+)
+
 
 class Known(Protocol):
     """What an unfinished search knows: the best value found, and a bound."""
@@ -230,7 +235,7 @@ def known_so_far(
     if error is None:
         text = f"the search by bounds reached its limit: {known}. {remedy}"
     else:
-        text = f"{error}. A search by bounds also reached its limit: {known}"
+        text = f"{error.cause or error}. A search by bounds also reached its limit: {known}"
     reached = BudgetError(text)
     reached.bound, reached.best = found.bound, best
     return reached

@@ -67,7 +67,9 @@ def _planned(query: Query[Statistic], options: PlanOptions) -> Plan:
             cause = str(error).split(". ")[0]  # without advice on statistics
             text = f"{cause}. Even without statistics, the tables exceed the limit"
             raise too_wide(text, "Raise memory_limit=, or use") from None
-        raise BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}") from None
+        advised = BudgetError(f"{error}. {without_tallies(query)}{_offer(query, options)}")
+        advised.cause = str(error)
+        raise advised from None
 
 
 def _offer(query: Query[Statistic], options: PlanOptions) -> str:
