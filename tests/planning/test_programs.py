@@ -32,6 +32,30 @@ def test_no_program_is_made_twice(monkeypatch, variables):
     assert made and len(set(made)) == len(made)
 
 
+def test_trees_whose_tables_nobody_computes_try_one_order(monkeypatch):
+    """Plain passes are alike in all orders from the leaves inwards; the answer is that of the table."""
+    rng = np.random.default_rng(0)
+    parents = np.array([-1, *(int(rng.integers(0, i)) for i in range(1, 60))])
+    model = tt.Model.tree(parents, rng.normal(size=(60, 3)), rng.normal(size=(3, 3)))
+    where = (tt.count(model, state=1) == 20) & (tt.count(model, state=2) == 25)
+    expected = tt.solve(model, where=where, strategy="full")
+    program = orders._Search.program
+
+    def narrow_programs(hopeless):
+        made = []
+        with monkeypatch.context() as patch:
+            patch.setattr(orders, "_HOPELESS", hopeless)
+            patch.setattr(orders, "_RECENT", Recent(most=512, most_bytes=64e6))
+            patch.setattr(
+                orders._Search, "program", lambda *a, **k: made.append(program(*a, **k)) or made[-1]
+            )
+            found = tt.solve(model, where=where, strategy="bounds")
+        assert found.tally == expected.tally and found.score == pytest.approx(expected.score)
+        return sum(one.width <= 1 for one in made)
+
+    assert narrow_programs(hopeless=0.0) == 1 < narrow_programs(orders._HOPELESS)
+
+
 def grown(rng, size, links):
     """A random graph of binary variables, connected along a path."""
     pairs = {tuple(sorted(p)) for p in rng.integers(0, size, (links, 2)).tolist() if p[0] != p[1]}

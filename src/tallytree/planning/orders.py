@@ -43,7 +43,7 @@ METHODS = {method.name.lower().replace("_", "-"): method for method in native.Or
 
 _Tries = tuple[tuple[str, int], ...]
 
-_FIRST: _Tries = (("min-tally", 0), ("natural", 0), ("sweep", 0), ("min-degree", 0))
+_FIRST: _Tries = (("natural", 0), ("min-degree", 0), ("sweep", 0), ("min-tally", 0))
 _QUICK: _Tries = (("min-weight", 0), ("min-tally", 1))
 _OTHERS: _Tries = (("min-weight", 1), ("min-tally", 2))
 
@@ -52,6 +52,10 @@ _OTHERS: _Tries = (("min-weight", 1), ("min-tally", 2))
 # is repeated with random tie-breaking, as long as it costs less than a run.
 _QUICK_TRY, _OTHER_TRY = 2_000.0, 20_000.0
 _FIRST_FILL, _NEXT_FILL, _MOST_FILLS = 5_000.0, 2_000.0, 24
+
+# From this many operations per variable and factor on, nobody computes the table of a forest: its program is
+# for plain passes, which are alike in all orders.
+_HOPELESS = 1e10
 
 # The orders for plain passes. The passes of one question take about ten times as long as one more order if
 # that is tried: on two segmentations, five orders saved a third of a pass, and twenty more a twentieth.
@@ -265,16 +269,18 @@ class _Search:
         for seed in range(_MOST_FILLS):
             if self.price(best) <= (_FIRST_FILL + seed * another) * self.size:
                 break
-            found = self.cheapest((("min-fill", seed),), 0.0, best)
-            if seed == 0 and found is best:  # as on grids, where no such order is close to a sweep
+            before = self.price(best)
+            best = self.cheapest((("min-fill", seed),), 0.0, best)
+            if (
+                seed == 0 and self.price(best) == before
+            ):  # as on grids, where no such order is close to a sweep
                 break
-            best = found
         return best
 
     def cheapest(self, tries: _Tries, enough: float, best: native.Skeleton | None = None) -> native.Skeleton:
         """Return the cheapest program; stop once one is cheap enough."""
         for method, seed in tries:
-            if best is not None and self.price(best) <= enough:
+            if best is not None and (self.price(best) <= enough or self.hopeless(best)):
                 break
             # what a search by bounds takes may be among them
             known = _RECENT.get((*self.key, method)) if seed == 0 else None
@@ -283,10 +289,17 @@ class _Search:
                 continue
             self.seen.add(order.tobytes())
             candidate = known or self.program(order, draft=self.size >= _SOME)
-            if best is None or self.price(candidate) < self.price(best):
+            if best is None or self.rank(candidate) < self.rank(best):
                 best = candidate
         assert best is not None
         return best
+
+    def rank(self, program: native.Skeleton) -> tuple[float, int]:
+        """Return what programs are compared by; those that fit in no memory by their width."""
+        return self.price(program), program.width
+
+    def hopeless(self, program: native.Skeleton) -> bool:
+        return program.width <= 1 and program.cost > _HOPELESS * self.size
 
     def order(self, method: str, seed: int = 0) -> NDArray[np.int32]:
         return self.programs.shape.order(METHODS[method], seed)
