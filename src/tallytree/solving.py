@@ -17,9 +17,9 @@ from tallytree.answers.objective import Objective, as_objective
 from tallytree.answers.profile import Profile
 from tallytree.answers.solution import Solution
 from tallytree.answers.tally_table import TallyTable, Where
-from tallytree.bounding.answering import answered
+from tallytree.bounding.answering import answered, check_operations
 from tallytree.bounding.question import Question
-from tallytree.errors import InfeasibleError
+from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.model import Model
 from tallytree.model.restriction import Allowed, Fixed
 from tallytree.planning.options import Keywords, Options, read_options
@@ -179,7 +179,8 @@ def profile(
     plan : Plan, optional
         A plan made for a model of the same shape and the same statistics.
     **options
-        ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, if no plan is given.
+        ``order``, ``memory_limit``, ``layout`` and ``precision``, as for :func:`plan`, if no plan is given;
+        ``operation_limit``, the maximum number of add-max operations.
         In single precision, ``scores`` are upper bounds, and the :attr:`Solution.gap` of a solution bounds
         how much better any other labelling could be.
 
@@ -201,7 +202,7 @@ def profile(
     >>> prof.tallies.ravel(), prof.scores
     (array([0, 1, 2, 3]), array([0., 4., 6., 7.]))
     """
-    chosen = read_options(options, profile)
+    chosen = read_options(options, profile, limited=True)
     query = ask(model, statistics, None, fixed, allowed)
     return engine_of(model).profile(query, _planned(query, plan, chosen), chosen.run)
 
@@ -258,9 +259,12 @@ def distribution(
     >>> tt.distribution(model, where=tt.count(state=1) >= 1).marginals()[0]
     array([0.33333333, 0.66666667])
     """
-    chosen = read_options(options, distribution, single=False).with_every_table()
+    chosen = read_options(options, distribution, single=False, limited=True).with_every_table()
     query = ask(model, statistics, where, fixed, allowed)
-    made = _planned(query, plan, chosen)
+    try:
+        made = _planned(query, plan, chosen)
+    except BudgetError as error:  # without advice on single answers, which have no probabilities
+        raise BudgetError(error.cause) if error.cause else error from None
     try:
         return engine_of(model).distribution(query, made, chosen.run)
     except InfeasibleError:
@@ -272,8 +276,10 @@ def distribution(
 def _planned(query: Query[Any], plan: Any, options: Options) -> Any:
     """Return the given plan if it fits, or make a new one."""
     if plan is None:
-        return engine_of(query.subject).plan(query, options.plan)
-    plan.check(query.subject, query.carried, query.window)
+        plan = engine_of(query.subject).plan(query, options.plan)
+    else:
+        plan.check(query.subject, query.carried, query.window)
+    check_operations(plan, options.operation_limit)
     return plan
 
 

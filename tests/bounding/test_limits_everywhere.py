@@ -134,3 +134,27 @@ def test_an_error_does_not_recommend_what_failed():
     assert "as in solve" not in str(raised.value) and "solve(model, where" not in str(raised.value)
     with pytest.raises(tt.BudgetError, match="A single answer by bounds, as in solve"):
         tt.profile(model, counts, memory_limit=50e6)
+    with pytest.raises(tt.BudgetError) as raised:
+        tt.distribution(model, counts, memory_limit=50e6)
+    assert "solve" not in str(raised.value) and "relax" not in str(raised.value)
+
+
+def test_an_error_says_why_bounds_do_not_help():
+    rng = np.random.default_rng(0)
+    items = tt.Model([2] * 40, [((v,), [0.0, 1.0]) for v in range(40)])
+    weight = tt.Statistic([((v,), [0, int(rng.integers(2**34, 2**35))]) for v in range(40)], name="weight")
+    with pytest.raises(tt.BudgetError, match=r"tallytree\.relax.* Bounds .*weights below 2\*\*30"):
+        tt.solve(items, where=weight <= 2**38, memory_limit=1e8)
+    model = chain(60)
+    four = [tt.count(model, state=1).named(f"s{i}") + i * tt.count(model, state=2) for i in range(4)]
+    some = [tt.Statistic.combination(one) for one in four]
+    with pytest.raises(tt.BudgetError, match="up to 3 statistics, and this question has 4"):
+        tt.solve(model, some, lambda score, *_: score, memory_limit=1e6)
+
+
+def test_tables_have_an_operation_limit():
+    model = chain(30)
+    for ask in (tt.profile, tt.distribution):
+        ask(model, [tt.count(state=1)], operation_limit=1e5)
+        with pytest.raises(tt.BudgetError, match="operation_limit is 1e"):
+            ask(model, [tt.count(state=1)], operation_limit=1e3)

@@ -86,11 +86,59 @@ def test_tables_of_pandas():
     for table in (frame, frame.astype("Float64"), frame.astype(object)):
         model = tt.Model.chain(table, PAIRS, states=table.columns, variables=table.index)
         assert np.array_equal(model.blocks[0].tables, UNARY)
-        assert model.variables[0] == "2026-11-01 00:00:00"
+        assert model.variables[0] == "2026-11-01"
     best = tt.solve(model, fixed=pd.Series({1: "wet"}))
     assert frame.assign(state=best.labels)["state"].tolist() == ["wet", "wet", "wet"]
     with pytest.raises(tt.ModelError, match=r"\.astype\(float\)"):
         tt.Model.chain(frame.astype("Float64").mask(frame > 2), PAIRS)
+
+
+def test_labels_of_tables_must_agree():
+    """Tables are taken by position, so labels in another order are an error rather than a wrong answer."""
+    pd = pytest.importorskip("pandas")
+    states = ["dry", "wet"]
+    scores = pd.DataFrame(UNARY, columns=states)
+    pairs = pd.DataFrame(PAIRS, index=states, columns=states)
+    assert tt.solve(tt.Model.chain(scores, pairs, states=states)).labels.tolist() == ["wet", "dry", "wet"]
+    assert tt.Model.chain(scores.set_axis([7, 8], axis=1), pairs, states=states).states == ("dry", "wet")
+    swapped = scores[["wet", "dry"]]
+    message = r"the columns of unary are 'wet', 'dry', .* 'dry', 'wet'; .* same order"
+    with pytest.raises(tt.ModelError, match=message):
+        tt.Model.chain(swapped, pairs, states=states)
+    with pytest.raises(tt.ModelError, match="the index of pairwise is 'wet', 'dry'"):
+        tt.Model.chain(scores, pairs.iloc[::-1], states=states)
+    with pytest.raises(tt.ModelError, match=r"the columns of pairwise are 'wet', 'dry', .* columns of unary"):
+        tt.Model.tree([-1, 0, 1], scores, pairs.iloc[::-1, ::-1].set_axis(states))
+    with pytest.raises(tt.ModelError, match="the columns of vertical are 'wet', 'dry'"):
+        tt.Model.grid(np.zeros((2, 2, 2)), pairs.iloc[:, ::-1], PAIRS, states=states)
+
+
+def test_dates_as_variables():
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2026-11-01", periods=3)
+    model = tt.Model.chain(UNARY, PAIRS, states=["dry", "wet"], variables=days)
+    assert model.variables == ("2026-11-01", "2026-11-02", "2026-11-03")
+    assert tt.Model.chain(UNARY, PAIRS, variables=days.values).variables == model.variables
+    for first in (days[0], days.values[0], days[0].date(), "2026-11-01", 0):
+        assert tt.solve(model, fixed={first: "dry"}).labels[0] == "dry"
+    assert tt.solve(model, fixed=pd.Series(["dry"], index=days[:1])).labels[0] == "dry"
+    hours = pd.date_range("2026-11-01", periods=3, freq="6h")
+    assert tt.Model.chain(UNARY, PAIRS, variables=hours).variables[1] == "2026-11-01 06:00:00"
+
+
+def test_tables_with_other_columns_and_missing_values():
+    pd = pytest.importorskip("pandas")
+    scores = pd.DataFrame(UNARY, columns=["dry", "wet"], index=pd.date_range("2026-11-01", periods=3))
+    with pytest.raises(tt.ModelError, match="the column 'index' holds no numbers; leave it out"):
+        tt.Model.chain(scores.reset_index(), np.zeros((3, 3)))
+    model = tt.Model.chain(scores, PAIRS, states=scores.columns)
+    with pytest.raises(tt.ModelError, match=r"fixed\[1\] is nan.*\. Leave out missing values.*dropna"):
+        tt.solve(model, fixed=pd.Series(["dry", None, "wet"]))
+
+
+def test_classes_of_numbers():
+    with pytest.raises(tt.ModelError, match=r"the names of states are strings, got .*0.* leave out states="):
+        tt.Model.chain(UNARY, PAIRS, states=np.array([0, 1]))
 
 
 # --- results as arrays --------------------------------------------------------------------------------------

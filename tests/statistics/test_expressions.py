@@ -6,6 +6,7 @@ import pickle
 import re
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 import pytest
@@ -243,7 +244,19 @@ def test_numbers_that_are_no_integers(operation, number):
     with pytest.raises(ModelError, match="compared with integers") as caught:
         operation(A, number)
     assert repr(number) in str(caught.value)
-    assert "math.ceil for >=" in str(caught.value)
+    fractional = "Multiply out" if operation is operator.mul else "math.ceil for >="
+    assert (fractional if isinstance(number, Real) else "Give a single integer") in str(caught.value)
+
+
+def test_what_is_not_linear():
+    for ask, advice in (
+        (lambda: abs(A - B) <= 1, r"`\(a - b <= 1\) & \(b - a <= 1\)`"),
+        (lambda: A % 2 == 0, "in the objective"),
+        (lambda: A / 2 >= 1, "in the objective"),
+        (lambda: as_constraint([A == 1, B == 2]), "Join several with &"),
+    ):
+        with pytest.raises(ModelError, match=advice):
+            ask()
 
 
 def test_equality_with_a_float_is_refused_too():

@@ -128,6 +128,8 @@ def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str,
     >>> wanted_tally(names, (3,), {"B-NP": 2}), wanted_tally(names, ({"B-NP": 2, "ones": 3},), {})
     ([3, 2], [3, 2])
     """
+    if set(named) == {"tally"} - set(names) and not tally:  # as `sample` and `marginals` take it
+        tally, named = (named["tally"],), {}
     if len(tally) == 1 and not named:
         tally, named = _unpacked(tally[0])
     unknown = [name for name in named if name not in names]
@@ -136,9 +138,12 @@ def wanted_tally(names: Sequence[str], tally: Sequence[Any], named: Mapping[str,
     values.update(named)
     if unknown or twice or len(tally) > len(names) or len(values) < len(names):
         got = [*map(repr, tally), *(f"{name}={value!r}" for name, value in named.items())]
+        advice = suggestion(unknown[0], tuple(names)) if unknown else ""
+        if "where" in unknown:
+            advice = ". For a constraint, ask tt.distribution(…, where=…) or profile.best(where=…)"
         raise ModelError(
             f"a tally needs one integer for each of ({', '.join(names)}), in order or by name; "
-            f"got ({', '.join(got)}){suggestion(unknown[0], tuple(names)) if unknown else ''}"
+            f"got ({', '.join(got)}){advice}"
         )
     return whole_numbers([values[name] for name in names])
 

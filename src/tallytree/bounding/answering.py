@@ -8,9 +8,17 @@ from typing import Any
 
 from tallytree.answers.tally_table import TallyTable
 from tallytree.bounding.question import Question
-from tallytree.bounding.strategy import SUPPORTED, bounded, first_work, known_so_far, supported, work_limit
+from tallytree.bounding.strategy import (
+    bounded,
+    first_work,
+    known_so_far,
+    supported,
+    unsupported,
+    work_limit,
+)
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
+from tallytree.planning.budget import without_tallies
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import WORTH_TRYING
@@ -26,8 +34,10 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     If only one question will be asked of the table, it may hold nothing but the answer.
     """
     engine = engine_of(query.subject)
-    if ask is None or options.strategy == "full" or not supported(query, options):
+    if ask is None or options.strategy == "full":
         return _in_full(query, options, ask, engine.plan(query, options.plan))
+    if not supported(query, options):
+        return _in_full_first(query, options, ask)
     if options.strategy == "auto" and engine.outline is not None:
         return _by_stages(query, options, ask, engine.outline)
     most_work = first_work(query, options, ask(), WORTH_TRYING)
@@ -37,8 +47,13 @@ def answered(query: Query[Any], options: Options, ask: Ask | None = None) -> Tal
     limited = options.strategy != "auto" and most_work == work_limit(query.subject, options) < inf
     if found is not None and found.ended and limited:
         raise _known(None, found, ask())
+    return _in_full_first(query, options, ask)
+
+
+def _in_full_first(query: Query[Any], options: Options, ask: Ask) -> TallyTable[Any]:
+    """Compute the full table if it fits in memory; search otherwise."""
     try:
-        return _in_full(query, options, ask, engine.plan(query, options.plan))
+        return _in_full(query, options, ask, engine_of(query.subject).plan(query, options.plan))
     except BudgetError as error:
         return _within_limits(query, ask(), options, error)
 
@@ -95,8 +110,13 @@ def _within_limits(
 ) -> TallyTable[Any]:
     """Answer a question by bounds if its tables exceed the limits, or report what is known."""
     found = bounded(query, question, options, work_limit(query.subject, options))
+    if error.cause:  # without advice to search by bounds
+        relax = "" if query.constraint is None else f". {without_tallies(query)}"
+        error = BudgetError(f"{error.cause}{relax}")
+        if found is None:
+            raise BudgetError(f"{error}. {unsupported(query, options)}")
     if found is None:
-        raise BudgetError(f"{error.cause}. {SUPPORTED}") if error.cause else error
+        raise error
     if found.finished:
         return found
     raise _known(error, found, question) from None

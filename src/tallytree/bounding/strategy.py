@@ -26,7 +26,13 @@ from tallytree.errors import BudgetError
 from tallytree.model.model import Model
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
-from tallytree.planning.search_price import MOST_STATISTICS, SLOWER, SearchPrice, search_price
+from tallytree.planning.search_price import (
+    LARGEST_WEIGHT,
+    MOST_STATISTICS,
+    SLOWER,
+    SearchPrice,
+    search_price,
+)
 from tallytree.running.bounds import Found, Search, Searcher, Wanted
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
@@ -38,11 +44,6 @@ nearly all tallies have the same value, an unlimited search would examine nearly
 
 _SHORT_PASS = 1e8
 """Operations of a pass that is always made, for the bound that it gives."""
-
-SUPPORTED = (
-    f"Bounds do not help here: they support up to {MOST_STATISTICS} statistics, and up to a million "
-    "combinations of tallies for an objective function, or four million for other losses and constraints"
-)
 
 
 class Known(Protocol):
@@ -129,6 +130,24 @@ def supported(query: Query[Any], options: Options) -> bool:
     if options.run.backend != "native" or options.plan.precision != "double" or not len(query.subject):
         return False
     return 0 < len(query.carried) <= MOST_STATISTICS and _pass_affordable(query, options)
+
+
+def unsupported(query: Query[Any], options: Options) -> str:
+    """Say why there is no search for a query whose table does not fit in memory."""
+    if options.run.backend != "native" or options.plan.precision != "double":
+        reason = "they need the native backend and double precision"
+    elif len(query.carried) > MOST_STATISTICS:
+        reason = (
+            f"they support up to {MOST_STATISTICS} statistics, and this question has {len(query.carried)}"
+        )
+    elif any(s.scale >= LARGEST_WEIGHT for s in query.carried):
+        reason = "they support statistics with weights below 2**30"
+    else:
+        reason = (
+            "they support up to a million combinations of tallies for an objective function, and four "
+            "million for other losses and constraints"
+        )
+    return f"Bounds do not help here: {reason}"
 
 
 def _pass_affordable(query: Query[Any], options: Options) -> bool:
@@ -235,7 +254,7 @@ def known_so_far(
     if error is None:
         text = f"the search by bounds reached its limit: {known}. {remedy}"
     else:
-        text = f"{error.cause or error}. A search by bounds also reached its limit: {known}"
+        text = f"{error}. A search by bounds also reached its limit: {known}"
     reached = BudgetError(text)
     reached.bound, reached.best = found.bound, best
     return reached

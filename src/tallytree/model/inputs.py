@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime, time
 from functools import lru_cache
-from math import prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,33 @@ def _other_states(shape: tuple[int, ...], name: str, unary: tuple[int, ...]) -> 
     return f". unary has shape {unary}: {each}{advice}"
 
 
+def check_labels(states: Sequence[Any] | None, **tables: ArrayLike) -> None:
+    """Raise an error if tables with labels, as those of pandas, have them in another order than the states.
+
+    All columns, and the index of tables of pairs, are compared with ``states``, or with each other.
+    Labels other than strings, such as the numbers that pandas gives, say nothing about the order.
+    """
+    first = (_labels(states), "states are")
+    for name, table in tables.items():
+        for axis in ("columns",) if name == "unary" else ("index", "columns"):
+            labels = _labels(getattr(table, axis, None))
+            verb = "is" if axis == "index" else "are"
+            if labels and first[0] and len(labels) == len(first[0]) and labels != first[0]:
+                raise ModelError(
+                    f"the {axis} of {name} {verb} {_few(map(repr, labels))}, but {first[1]} "
+                    f"{_few(map(repr, first[0]))}; tables are read by position, so use the same order"
+                )
+            first = first if first[0] else (labels, f"the {axis} of {name} {verb}")
+
+
+def _labels(values: Any) -> list[str]:
+    """Return labels that are all strings, or nothing."""
+    if values is None or callable(values):  # as the `index` of a list
+        return []
+    labels = list(values)
+    return labels if all(isinstance(label, str) for label in labels) else []
+
+
 def checked_parents(parents: ArrayLike, size: int) -> NDArray[np.int64]:
     """Check the parents of a forest; returns -1 for every root."""
     above = np.asarray(parents)
@@ -153,6 +180,11 @@ def state_names(
     """Return the state names that all variables share, or the names for each variable."""
     if all(isinstance(name, str) for name in states):
         return _common_names(tuple(states), len(sizes), n), None
+    if all(isinstance(name, (int, float, np.number)) for name in states):
+        raise ModelError(
+            f"the names of states are strings, got the number {states[0]!r}; convert them with "
+            "[str(s) for s in states], or leave out states= to use the numbers 0, 1, …"
+        )
     each = tuple(_names_of(i, names) for i, names in enumerate(states))
     if tuple(map(len, each)) != tuple(sizes.tolist()):
         raise ModelError(
@@ -196,7 +228,17 @@ def variable_names(variables: Sequence[str], size: int) -> Names:
 
 
 def _as_name(value: Any) -> Any:
+    """Return the text for a number or a date; a point in time at midnight is shown as a date."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime) and value.timetz() == time.min:
+        value = value.date()
     return str(value) if isinstance(value, (int, np.generic, date)) else value
+
+
+def variable_key(value: object) -> object:
+    """Return the name for a date that a variable is given by; anything else is returned unchanged."""
+    return _as_name(value) if isinstance(value, (date, np.datetime64)) else value
 
 
 @lru_cache(maxsize=256)
@@ -244,6 +286,8 @@ def listed_states(names: Names | None, n: int) -> str:
 
 def suggestion(item: object, names: Names | None) -> str:
     """Return a suggestion for the end of an error message."""
+    if isinstance(item, float) and isnan(item):
+        return ". Leave out missing values, for example with .dropna()"
     if isinstance(item, float):
         return ". Pass integers: labelling.astype(int)"
     if not isinstance(item, str):

@@ -20,7 +20,7 @@ from tallytree.errors import ModelError
 from tallytree.kernels.evaluation import evaluator
 from tallytree.model import shapes
 from tallytree.model.blocks import Block
-from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
+from tallytree.model.inputs import check_labels, checked_cardinalities, listed_states, uniform
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.model.space import Space
@@ -147,6 +147,7 @@ class Model(Space):
         >>> model.score(["B", "O", "B"])
         6.0
         """
+        check_labels(states, unary=unary, pairwise=pairwise)
         return _shaped(shapes.chain(unary, pairwise), states, variables)
 
     @classmethod
@@ -180,6 +181,7 @@ class Model(Space):
         >>> star.score([1, 1, 0])
         6.0
         """
+        check_labels(states, unary=unary, pairwise=pairwise)
         return _shaped(shapes.tree(parents, unary, pairwise), states, variables)
 
     @classmethod
@@ -218,6 +220,7 @@ class Model(Space):
         >>> smooth.score([[0, 0, 1], [0, 0, 1]])
         5.0
         """
+        check_labels(states, vertical=vertical, horizontal=horizontal)
         return _shaped(shapes.grid(unary, vertical, horizontal), states)
 
     def _fill(

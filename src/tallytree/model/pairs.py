@@ -6,6 +6,7 @@ Malformed input is rejected here, so that the rest of the library need not check
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -132,9 +133,20 @@ def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         advice = "; convert it with .astype(float)" if array.dtype == object else ""
         raise ModelError(
-            f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}{advice}"
+            f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}"
+            f"{_other_column(value) or advice}"
         )
     return array
+
+
+def _other_column(table: Any) -> str:
+    """Return the end of a message about a table of pandas with a column of dates or text."""
+    if not hasattr(table, "columns"):
+        return ""
+    for column, values in zip(table.columns, np.asarray(table).T, strict=True):
+        if not any(isinstance(value, Number) for value in values):
+            return f"; the column {column!r} holds no numbers; leave it out"
+    return ""
 
 
 def _scope_array(scopes: Sequence[Any], name: Name) -> NDArray[Any]:

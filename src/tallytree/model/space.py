@@ -22,6 +22,7 @@ from tallytree.model.inputs import (
     numbers_of,
     state_names,
     suggestion,
+    variable_key,
     variable_names,
 )
 from tallytree.model.restriction import Allowed, Fixed, listed
@@ -223,7 +224,7 @@ class Space(Frozen):
         return np.array(indices, dtype=np.int64)
 
     def _variable_index(self, variable: str | int) -> int:
-        index = code_in(self._flat(variable), self.variables, len(self))
+        index = code_in(variable_key(self._flat(variable)), self.variables, len(self))
         if index < 0:
             raise ModelError(
                 f"this model has no variable {variable!r}; the variables are "

@@ -143,7 +143,8 @@ class Keywords(TypedDict, total=False):
 
 _DOUBLE_ONLY = ("order", "memory_limit", "layout", "backend", "threads")
 _ALL = (*_DOUBLE_ONLY, "precision")
-_OF_ONE = ("strategy", "operation_limit")
+_LIMIT = ("operation_limit",)
+_OF_ONE = ("strategy", *_LIMIT)
 _CHOICES = {
     "layout": get_args(LayoutName),
     "backend": get_args(Backend),
@@ -153,7 +154,12 @@ _CHOICES = {
 
 
 def read_options(
-    keywords: Mapping[str, Any], function: Callable[..., Any], *, single: bool = True, one: bool = False
+    keywords: Mapping[str, Any],
+    function: Callable[..., Any],
+    *,
+    single: bool = True,
+    one: bool = False,
+    limited: bool = False,
 ) -> Options:
     """Return the options passed to a public function as keyword arguments.
 
@@ -167,6 +173,8 @@ def read_options(
         Whether the function supports single precision.
     one : bool
         Whether it has a single answer, so that there is a choice of strategy.
+    limited : bool
+        Whether the number of its operations can be limited, as that of a single answer always can.
 
     Examples
     --------
@@ -176,12 +184,12 @@ def read_options(
     >>> read_options({"memory": 1e6}, solve)
     Traceback (most recent call last):
     TypeError: solve() got an unexpected keyword argument 'memory'; did you mean 'memory_limit'? Its options
-    are order, memory_limit, layout, backend, threads, precision
+    are where, fixed, allowed, order, memory_limit, layout, backend, threads, precision
     """
     if not keywords:
         return _DEFAULTS
     given = _renamed(keywords)
-    known = (*(_ALL if single else _DOUBLE_ONLY), *(_OF_ONE if one else ()))
+    known = (*(_ALL if single else _DOUBLE_ONLY), *(_OF_ONE if one else _LIMIT if limited else ()))
     for name, value in given.items():
         if name not in known:
             raise _unexpected(name, function, known)
@@ -196,12 +204,14 @@ def read_options(
 
 def _unexpected(name: str, function: Callable[..., Any], known: Sequence[str]) -> TypeError:
     """Return the error for a keyword that is neither an option nor a parameter of the function."""
-    named = (p.name for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD)
+    parameters = signature(function).parameters.values()
+    named = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
     near = nearest(name, (*named, *known))
     hint = f"did you mean {near!r}? Its" if near else "its"
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     return TypeError(
         f"{function.__name__}() got an unexpected keyword argument {name!r}; {hint} options are "
-        f"{', '.join(known)}"
+        f"{', '.join((*keywords, *known))}"
     )
 
 

@@ -102,13 +102,13 @@ def _pulled(reduction: Reduction, statistics: Iterable[Statistic | Recipe]) -> t
     return tuple(map(reduction.pull, listed_statistics(statistics)))
 
 
-def listed_statistics(statistics: Iterable[Statistic | Recipe]) -> tuple[Statistic | Recipe, ...]:
+def listed_statistics(statistics: Iterable[Statistic | Recipe] | str) -> tuple[Statistic | Recipe, ...]:
     """Return statistics as a tuple: a single one may be given by itself."""
     if isinstance(statistics, (Statistic, Recipe)):
         return (statistics,)
     if isinstance(statistics, Constraint):
         raise ModelError(f"pass the constraint as where=, not as a statistic; got '{statistics}'")
-    listed = tuple(statistics)
+    listed: tuple[Any, ...] = (statistics,) if isinstance(statistics, str) else tuple(statistics)
     for statistic in listed:
         if not isinstance(statistic, (Statistic, Recipe)):
             raise ModelError(

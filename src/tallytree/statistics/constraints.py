@@ -323,6 +323,8 @@ def as_constraint(value: object) -> Constraint:
             "or the whole constraint as text, 'ones == 2'"
         )
     advice = "Put each comparison in parentheses: `(ones >= 2) & (ones <= 5)`"
+    if isinstance(value, (list, tuple)):
+        advice = "Join several with &: `(ones >= 2) & (twos <= 5)`"
     if isinstance(value, str):
         advice = "A string is accepted only as where=, with the statistics that it names"
     raise ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {advice}")

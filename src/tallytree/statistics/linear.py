@@ -6,7 +6,8 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from numbers import Number
+from math import isfinite
+from numbers import Number, Real
 from typing import Any, ClassVar, Literal, NoReturn, Union, final
 
 import numpy as np
@@ -62,7 +63,7 @@ class Expression(Frozen, ABC):
                 f"({self.linear()}) * ({factor.linear()}) is not linear: statistics can only be scaled by "
                 "integers; compute the product in the objective, which receives every tally"
             )
-        scale, whole = _integer(factor), self.linear()
+        scale, whole = _integer(factor, "Multiply out: `2*a >= 3*b` instead of `a >= 1.5*b`"), self.linear()
         return Linear(((term, scale * c) for term, c in whole.terms), scale * whole.constant)
 
     __rmul__ = __mul__
@@ -86,6 +87,20 @@ class Expression(Frozen, ABC):
         )
 
     __or__ = __rand__ = __ror__ = __and__
+
+    def __abs__(self) -> NoReturn:
+        raise ModelError(
+            f"abs({self.linear()}) is not linear: instead of `abs(a - b) <= 1` write "
+            "`(a - b <= 1) & (b - a <= 1)`, or compute it in the objective, which receives every tally"
+        )
+
+    def __mod__(self, other: object) -> NoReturn:
+        raise ModelError(
+            f"({self.linear()}) % {other!r} is not linear: compute it in the objective, which receives every "
+            "tally: `np.where(a % 2 == 0, score, -np.inf)`"
+        )
+
+    __floordiv__ = __truediv__ = __mod__
 
     # ``==`` builds a constraint, so only statistics, which define their own ``==``, can be keys
     def __hash__(self) -> int:
@@ -243,11 +258,15 @@ def _magnitude(column: NDArray[Any]) -> int:
     return max(1, -int(column.min(initial=0)), int(column.max(initial=0)))
 
 
-def _integer(number: object) -> int:
+_ROUND = "Round a fractional bound yourself: math.floor for <=, math.ceil for >="
+
+
+def _integer(number: object, fractional: str = _ROUND) -> int:
+    """Return an integer; `fractional`: advice for other numbers."""
     try:
         return integral(number)
     except TypeError:
-        advice = "Round a fractional bound yourself: math.floor for <=, math.ceil for >="
+        advice = fractional if isinstance(number, Real) and isfinite(number) else "Give a single integer"
         if isinstance(number, str):
             advice = "Convert it with int(…), or write the whole constraint as text: where='ones == 2'"
         raise ModelError(

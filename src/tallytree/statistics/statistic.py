@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -347,3 +347,11 @@ class Recipe(Term):
     @abstractmethod
     def on(self, model: Domain) -> Statistic:
         """Return the statistic for this model; it must treat all variables and states alike."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        advice = (
+            ""
+            if name.startswith("_") or not hasattr(Statistic, name)
+            else (f": it needs a model first. Pass the model when you make it, or use .on(model).{name}")
+        )
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
