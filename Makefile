@@ -17,6 +17,13 @@ SAN_SITE := $(SAN_BUILD)/site
 
 .PHONY: FORCE docs install wheels tools demo test check format lint types layers stub symbols doctest sanitize bench experiments pictures clean
 
+# An environment whose Python or pip does not work any more, as after an interrupted upgrade, is made anew.
+ifneq ($(wildcard $(VENV)/.build),)
+ifneq ($(shell $(BIN)/python -c 'import pip' 2>/dev/null && echo works),works)
+$(shell rm -f $(VENV)/.build)
+endif
+endif
+
 install: $(VENV)/.native
 tools: install $(VENV)/.tools
 

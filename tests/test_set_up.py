@@ -38,7 +38,7 @@ def test_everything_that_is_missing_is_named(machine, monkeypatch, capsys):
         "python3-venv",
         "python3-dev",
         "a C++ compiler",
-        "apt-get install make g++",
+        "apt-get install git make g++",
     ):
         assert part in told
 

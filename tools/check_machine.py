@@ -11,7 +11,7 @@ from pathlib import Path
 
 OLDEST = (3, 11)
 PROBE = "#include <concepts>\n#include <span>\nint main() { return std::span<int>().size(); }\n"
-DEBIAN = "On Debian or Ubuntu: apt-get install make g++ python3-dev python3-venv"
+DEBIAN = "On Debian or Ubuntu: apt-get install git make g++ python3-dev python3-venv"
 
 
 def missing() -> list[str]:

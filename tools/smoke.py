@@ -1,4 +1,4 @@
-"""Smoke test of a wheel: import it, solve a three-variable chain, and print its instruction set."""
+"""Smoke test of a wheel: import it and solve a three-variable chain."""
 
 import numpy as np
 

@@ -22,6 +22,12 @@ def pytest_runtest_setup(item):
 NAME = os.environ.get("TALLYTREE_TORCH_DEVICE", "cpu")
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers():
+    """Draw the same random numbers in every run, whatever ran before."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory):
     import kernel_emulator
