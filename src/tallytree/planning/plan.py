@@ -33,7 +33,8 @@ from tallytree.statistics.statistic import Statistic
 from tallytree.values import counted
 
 _DEFAULTS = PlanOptions()
-_TIMES, _FEW_BYTES = 4, 64e6  # limits for listing tallies that only a printed plan mentions
+# Limits for listing tallies that only a printed plan mentions.
+_TIMES, _FEW_BYTES, _MANY_BYTES = 4, 64e6, 256e6
 MODES = {
     "auto": native.TallyMode.AUTO,
     "rows": native.TallyMode.ROWS,
@@ -297,7 +298,7 @@ class Plan:
     @property
     def most_listed_bytes(self) -> float:
         """The memory that listing all tallies may take, to tell how many of them a constraint rules out."""
-        return min(self.limit, max(_FEW_BYTES, _TIMES * self.peak_bytes))
+        return min(self.limit, _MANY_BYTES, max(_FEW_BYTES, _TIMES * self.peak_bytes))
 
     def check(self, model: Model, statistics: Sequence[Statistic], window: Window | None = None) -> None:
         """Raise an error for a model, statistics or a window that this plan was not made for."""
