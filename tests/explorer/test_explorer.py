@@ -168,7 +168,7 @@ def test_the_browser_finds_the_same_optimum(make, tmp_path: Path):
         best = solved(problem, setting)
         if best is None:
             infeasible += 1
-            assert shown["answer"] == "no labelling satisfies the constraints"
+            assert shown["answer"] == f"no labelling in these ranges satisfies {problem.where.text}"
             assert shown["labels"] == []
             continue
         tally = "".join(f"{name} {number}" for name, number in zip(problem.names, best.tally, strict=True))

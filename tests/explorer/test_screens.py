@@ -160,3 +160,58 @@ document.getElementById("results").textContent = JSON.stringify(found);
 def test_rings_hide_no_point_of_a_curve(tmp_path: Path):
     assert scripted(chain(), HALOS, tmp_path) == [0, 1]
     assert scripted(grid(), HALOS, tmp_path) == [1, 1]
+
+
+NAMES = """
+<pre id="results"></pre>
+<script>
+const labels = [...document.querySelectorAll(".row label")];
+const cut = labels.filter((label) => label.scrollWidth > label.clientWidth);
+const lines = labels.map((label) => {
+  const text = document.createRange();
+  text.selectNodeContents(label);
+  return new Set([...text.getClientRects()].map((box) => box.top)).size;
+});
+const view = document.documentElement, track = document.querySelector(".row input").getBoundingClientRect();
+document.getElementById("results").textContent = JSON.stringify({
+  cut: cut.length, lines: Math.max(...lines), track: track.width,
+  overflow: view.scrollWidth - view.clientWidth,
+});
+</script>
+"""
+
+
+def spells(name: str, **options) -> ProblemFile:
+    model = tt.Model.chain(np.zeros((30, 2)), np.eye(2), states=["calm", "storm"])
+    return ProblemFile(model, [tt.count(state="storm", name=name)], **options)
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize(("name", "lines"), [("storm_spells", 1), ("storm_spells_of_the_whole_month", 3)])
+def test_names_of_statistics_are_shown_in_full(name, lines, size, tmp_path: Path):
+    found = scripted(spells(name), NAMES, tmp_path, size)
+    assert found["cut"] == found["overflow"] == 0
+    assert found["lines"] <= lines
+    assert found["track"] >= 60  # pixels of the slider
+
+
+ALWAYS = """
+<pre id="results"></pre>
+<script>
+const seen = ["question", "always"].map((id) => document.getElementById(id)?.textContent ?? "");
+state.ranges[0] = [6, 12];
+render();
+seen.push(document.getElementById("answer").textContent);
+document.getElementById("results").textContent = JSON.stringify(seen);
+</script>
+"""
+
+
+@in_a_browser
+def test_the_page_says_that_its_constraint_always_applies(tmp_path: Path):
+    question, always, answer = scripted(spells("rain", where="rain <= 5"), ALWAYS, tmp_path)
+    assert question == "maximise score where rain <= 5"
+    assert always == "The constraint rain <= 5 always applies; these ranges restrict it further."
+    assert answer == "no labelling in these ranges satisfies rain <= 5"
+    assert scripted(spells("rain"), ALWAYS, tmp_path)[1] == ""

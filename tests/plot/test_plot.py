@@ -66,7 +66,27 @@ def test_curves_that_share_axes_have_their_own_colours_and_labels(week, wet):
     assert len(boxes) == 3
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
     places = ax.transData.transform(np.vstack([line.get_xydata() for line in ax.lines]))
-    assert min(box.y0 for box in boxes) > places[:, 1].max()
+    assert not any(box.count_contains(places) for box in boxes)
+
+
+@pytest.mark.parametrize("size", [(6, 3.2), (3.5, 2.5)])
+@pytest.mark.parametrize("shift", [-6, -2, 0, 1, 6])
+def test_labels_of_several_curves_have_the_colours_of_their_stars_and_are_close(week, wet, shift, size):
+    ax = plt.figure(figsize=size, layout="constrained").add_subplot()
+    for objective, where in (("score", wet <= 2), (f"score + {shift}", wet >= 4)):
+        profile_curve(tt.profile(week, [wet]), objective, where=where, ax=ax)
+    ax.figure.canvas.draw()
+    stars = [line for line in ax.lines if line.get_marker() == "*"]
+    colours = [star.get_color() for star in stars]
+    assert [text.get_color() for text in ax.texts] == colours
+    assert colours[1] in {line.get_color() for line in ax.lines if line.get_marker() == "o"}
+    room, points = ax.get_window_extent(), ax.figure.dpi / 72
+    for star, text in zip(stars, ax.texts, strict=True):
+        [(x, y)], box = ax.transData.transform(star.get_xydata()), Text.get_window_extent(text)
+        away = np.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0))
+        assert away <= 40 * points
+        assert room.x0 <= box.x0 <= box.x1 <= room.x1
+        assert room.y0 <= box.y0 <= box.y1 <= room.y1 + 1
 
 
 @pytest.mark.parametrize("size", [(6, 3.2), (2.5, 2), (3, 1.2)])

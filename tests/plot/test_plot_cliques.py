@@ -110,6 +110,15 @@ def test_long_names_are_shortened():
     assert ax.figure.get_size_inches()[1] <= 5
 
 
+def test_shortened_names_can_be_told_apart():
+    names = [f"2026-11-{day:02d} 00:00:00" for day in range(1, 10)]
+    plain = chain(9)
+    ax = clique_tree_picture(tt.Model.from_blocks(plain.cardinalities, plain.blocks, variables=names))
+    shown = [text.get_text() for text in ax.texts[:-1]]
+    assert len(set(shown)) == len(shown) == 8
+    assert "2026-11-01 0…02 00:00:00" in shown
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (3, 6), (6, 11)])
 def test_the_tree_of_the_plan_is_drawn(rows, columns):
     model = tt.Model.grid(np.zeros((rows, columns, 2)), np.eye(2), np.eye(2))

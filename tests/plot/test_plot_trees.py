@@ -10,7 +10,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("clarabel")
 
 import tallytree as tt
-from tallytree.learning import Progress
+from tallytree.learning import Progress, SequenceCRF, SequenceSVM
 from tallytree.parsing import Tree, parse_tree
 from tallytree.plot import training_curves, tree_picture, trees_side_by_side
 from tallytree.plot.canvas import ACCENT, RIGHT
@@ -107,6 +107,12 @@ def test_an_objective_without_a_bound_has_a_gradient():
     assert (gap.get_ylabel(), loss.get_ylabel()) == ("relative gradient norm", "mean loss")
     both = training_curves({"risk": run, "svm": history(3)})
     assert both[1].get_ylabel() == "relative gap or gradient norm"
+
+
+def test_the_loss_of_a_run_need_not_be_a_hinge_loss():
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
+    runs = {"svm": SequenceSVM(C=10.0).fit(X, y), "crf": SequenceCRF(c2=0.1).fit(X, y)}
+    assert training_curves(runs)[2].get_ylabel() == "mean loss"
 
 
 def test_there_must_be_something_to_draw():

@@ -1,5 +1,7 @@
 """Labellings next to each other: what is drawn, and how it is explained."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,20 @@ def test_names_of_states_fit_their_cells(length):
     shown = {text.get_text() for text in ax.texts}
     assert shown <= set(states) if length < 8 else all(len(text) < 16 for text in shown)
     assert bool(shown) == (length < 40)  # nothing rather than a letter or two
+
+
+@pytest.mark.parametrize("length", [3, 26, 300])
+def test_names_of_variables_are_at_the_axis_and_do_not_overlap(length):
+    names = [f"hour {hour:03d}" for hour in range(length)]
+    model = tt.Model.chain(np.zeros((length, 2)), np.eye(2), variables=names)
+    [ax] = side_by_side(tt.k_best(model, 2))
+    ax.figure.canvas.draw()
+    ticks = ax.get_xticklabels()
+    assert [names[int(tick.get_position()[0])] for tick in ticks] == [tick.get_text() for tick in ticks]
+    assert ticks[0].get_text() == "hour 000"
+    boxes = [tick.get_window_extent() for tick in ticks]
+    assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+    assert len(ticks) >= min(length, 5)
 
 
 def test_one_solution_alone(week):

@@ -74,6 +74,17 @@ def test_allowed_points_are_emphasised(week, wet, style):
 
 
 @pytest.mark.parametrize("style", STYLES)
+def test_curves_are_visible_in_every_style_and_excluded_points_are_hollow(week, wet, style):
+    with plt.style.context(style):
+        for objective in (None, "score - wet", "score + wet"):
+            ax = plot.profile_curve(tt.profile(week, [wet]), objective, where=wet <= 2)
+        paper = inks(ax).paper
+        assert min(contrast_of(colors.to_hex(line.get_color()), paper) for line in ax.lines) >= 3
+        fills = [line.get_markerfacecolor() for line in ax.lines if line.get_marker() == "o"]
+        assert [colors.to_hex(fill) == paper for fill in fills] == [True, False] * 3
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_no_two_inks_of_a_style_look_the_same(style):
     with plt.style.context(style):
         ink = inks(plt.subplots()[1])

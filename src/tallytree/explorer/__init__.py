@@ -65,8 +65,8 @@ def write_page(
     path : path
         The file to write. An existing file is replaced.
     objective, where, parameters
-        For a profile only, because a problem has its own: the objective, the constraint and the parameters
-        that the page starts with, as for :class:`tallytree.io.ProblemFile`.
+        For a profile only, because a problem has its own: as for :class:`tallytree.io.ProblemFile`. The
+        constraint always applies, and readers of the page can restrict it further; parameters they change.
     title : str
         The title of the page.
     memory_limit, operation_limit, order

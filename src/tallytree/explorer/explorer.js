@@ -208,7 +208,7 @@ function answer(result) {
   $("states").replaceChildren();
   $("outlined").hidden = true;
   const none = result.falling ? `The objective decreases in the score: ${result.falling}. So the best labelling is not known here; `
-    + "choose other parameters." : row < 0 ? "no labelling satisfies the constraints" : "";
+    + "choose other parameters." : row < 0 ? `no labelling ${data.where ? `in these ranges satisfies ${data.where.text}` : "is in these ranges"}` : "";
   if (none) box.append(make("span", { className: "none", textContent: none }));
   if (row < 0) return;
   if (data.objective) box.append(make("span", {}, "value ", make("b", { id: "value", textContent: shown(result.values[row]) })));
@@ -269,11 +269,15 @@ function controls() {
   for (const p of data.parameters) {
     box.append(slider(`parameter-${p.name}`, p.name, p.low, p.high, p.step, () => state.values[p.name], (v) => { state.values[p.name] = v; }));
   }
-  if (P) box.append(make("h2", { textContent: "Constraints" }));
+  if (P) box.append(make("h2", { textContent: "Ranges" }));
+  if (P && data.where) {
+    const constraint = make("code", { textContent: data.where.text });
+    box.append(make("p", { className: "hint", id: "always" }, "The constraint ", constraint, " always applies; these ranges restrict it further."));
+  }
   data.statistics.forEach((name, p) => {
     const [low, high] = ends[p], range = state.ranges[p];
-    box.append(slider(`low-${name}`, `${name} ≥`, low, high, 1, () => range[0], (v) => { range[0] = v; }));
-    box.append(slider(`high-${name}`, `${name} ≤`, low, high, 1, () => range[1], (v) => { range[1] = v; }));
+    box.append(slider(`low-${name}`, `${name}\u00a0≥`, low, high, 1, () => range[0], (v) => { range[0] = v; }));
+    box.append(slider(`high-${name}`, `${name}\u00a0≤`, low, high, 1, () => range[1], (v) => { range[1] = v; }));
   });
   if (P > 2) {
     const choose = (k) => make("select", { onchange: (event) => { state.axes[k] = Number(event.target.value); render(); } },

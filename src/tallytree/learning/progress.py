@@ -29,7 +29,7 @@ class Progress(NamedTuple):
     certified : bool
         Whether `primal` is for fixed weights, so that the gap is a bound; otherwise it is an estimate.
     loss : float
-        The mean hinge loss of the examples.
+        The mean loss of the examples, such as the hinge loss of an SVM or the log-loss of a CRF.
     calls : int
         The number of oracle calls so far.
     seconds : float

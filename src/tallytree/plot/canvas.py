@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tallytree.errors import ModelError, TallytreeError
-from tallytree.values import counted
+from tallytree.values import abbreviated, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,6 +86,21 @@ def distinct(values: Sequence[float], digits: int = 4, most: int = 10) -> list[s
     enough = (n for n in range(digits, most) if len({f"{value:.{n}g}" for value in values}) == told)
     precision = next(enough, most)
     return [f"{value:.{precision}g}" for value in values]
+
+
+def shortened(names: Sequence[str], least: int) -> list[str]:
+    """Shorten names to `least` letters, or to as many as it takes to tell them apart.
+
+    Examples
+    --------
+    >>> shortened(["temperature_1", "temperature_2"], 8)
+    ['temp…e_1', 'temp…e_2']
+    >>> shortened(["station_1_east", "station_2_east"], 8)
+    ['statio…1_east', 'statio…2_east']
+    """
+    longest = max(map(len, names), default=0)
+    shorter = ([abbreviated(name, letters) for name in names] for letters in range(least, longest))
+    return next((some for some in shorter if len(set(some)) == len(set(names))), list(names))
 
 
 def integer_ticks(axis: Any) -> None:

@@ -16,10 +16,10 @@ from tallytree.paper.cliquetree import CliqueTree, clique_tree
 from tallytree.planning.budget import readable_count
 from tallytree.planning.orders import Order, skeleton
 from tallytree.planning.query import bind
-from tallytree.plot.canvas import axes, room
+from tallytree.plot.canvas import axes, room, shortened
 from tallytree.plot.inks import inks
 from tallytree.statistics.statistic import Recipe, Statistic
-from tallytree.values import abbreviated, counted
+from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,8 +148,8 @@ def _tables(tree: CliqueTree, model: Model, statistics: Sequence[Statistic]) -> 
 
 def _names(tree: CliqueTree, model: Model) -> list[str]:
     """Return the variables of each clique, abbreviated if they are long or many."""
-    shown = [abbreviated(name, 10) for name in model.variables or map(str, range(len(model)))]
-    return [abbreviated(" ".join(shown[v] for v in clique), _LONGEST) for clique in tree.cliques]
+    shown = shortened(model.variables or [str(v) for v in range(len(model))], 10)
+    return shortened([" ".join(shown[v] for v in clique) for clique in tree.cliques], _LONGEST)
 
 
 class _Picture(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import fill
+from textwrap import fill as wrapped
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +14,14 @@ from tallytree.answers.profile import Profile
 from tallytree.answers.tally_table import Where
 from tallytree.errors import ModelError
 from tallytree.plot.canvas import axes, integer_ticks, room
-from tallytree.plot.inks import inks, mixed
+from tallytree.plot.inks import inks, legible, mixed
+from tallytree.plot.labels import STAR, write_label
 from tallytree.statistics.formula_constraints import as_condition
 from tallytree.values import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_STAR, _LETTERS = 14.0, 9.0  # points
 _PALE = 0.35  # the share of its colour in what a curve does not emphasise
 _CURVE = "tallytree-profile"
 
@@ -86,7 +86,7 @@ def profile_curve(
     elif len(profile):
         _map(canvas, profile, values, allowed, noun)
     if title := _title(profile, where, bool(allowed.any())):
-        canvas.set_title(fill(title, columns), fontsize=10, color=inks(canvas).accent)
+        canvas.set_title(wrapped(title, columns), fontsize=10, color=inks(canvas).accent)
     return canvas  # type: ignore[no-any-return]
 
 
@@ -140,24 +140,24 @@ def _curve(
     label: str | None,
 ) -> None:
     tallies, ink = profile.tallies[:, 0], inks(ax)
-    before = sum(line.get_gid() == _CURVE for line in ax.lines)  # curves that share these axes
-    colours = [colour for colour in ink.curves if colour != ink.accent]  # stars have that one
-    colour = colours[before % len(colours)]
-    pale = mixed(ink.paper, colour, _PALE)
-    ax.plot(tallies, values, color=pale, linewidth=1.5, zorder=1, gid=_CURVE)
+    before = [line for line in ax.lines if line.get_gid() == _CURVE]  # curves that share these axes
+    colours = [colour for colour in ink.curves if colour != ink.accent]  # the first star has that one
+    colour = colours[len(before) % len(colours)]
+    pale = legible(mixed(ink.paper, colour, _PALE), ink.paper)
+    curve = ax.plot(tallies, values, color=pale, linewidth=1.5, zorder=1, gid=_CURVE)
     size = _marker_size(ax, tallies)
-    for chosen, shade in ((~allowed, pale), (allowed, colour)):
-        ax.plot(tallies[chosen], values[chosen], "o", color=shade, markersize=size, zorder=2)
+    for chosen, shade, fill in ((~allowed, pale, ink.paper), (allowed, colour, colour)):
+        style = {"color": shade, "markerfacecolor": fill, "markersize": size}
+        ax.plot(tallies[chosen], values[chosen], "o", zorder=2, **style)
     if label is not None:
         ax.plot([], [], "o-", color=colour, markersize=size, label=label)
     for first, last in _runs(tallies[allowed]) if not allowed.all() else ():
         ax.axvspan(first - 0.5, last + 0.5, color=ink.accent, alpha=0.12, linewidth=0)
     if allowed.any():
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
-        _star(ax, float(tallies[best]), float(values[best]))
-        _label(
-            ax, float(tallies[best]), float(values[best]), f"{values[best]:.4g} at {tallies[best]}", before
-        )
+        place, shade = (float(tallies[best]), float(values[best])), colour if before else ink.accent
+        _star(ax, *place, shade)
+        write_label(ax, place, f"{values[best]:.4g} at {tallies[best]}", shade, [*before, *curve])
     ax.set_xlabel(profile.names[0])
     ax.set_ylabel(noun)
     integer_ticks(ax.xaxis)
@@ -188,7 +188,7 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
     mesh = ax.pcolormesh(across, up, np.where(inside, table, np.nan), **limits)
     if allowed.any():  # the value of the best is shown next to the scale, where it hides no tally
         best = int(np.argmax(np.where(allowed, values, -np.inf)))
-        _star(ax, float(first[best]), float(second[best]))
+        _star(ax, float(first[best]), float(second[best]), inks(ax).accent)
         noun = rf"{noun} ($\bigstar$ {values[best]:.4g})"
     ax.figure.colorbar(mesh, ax=ax, label=noun)
     ax.set_xlabel(profile.names[0])
@@ -197,24 +197,5 @@ def _map(ax: Any, profile: Profile, values: NDArray[Any], allowed: NDArray[np.bo
         integer_ticks(axis)
 
 
-def _star(ax: Any, x: float, y: float) -> None:
-    ink = inks(ax)
-    ax.plot([x], [y], "*", color=ink.accent, markersize=_STAR, markeredgecolor=ink.paper, zorder=3)
-
-
-def _label(ax: Any, x: float, y: float, text: str, before: int) -> None:
-    """Label a point in a margin above all points, so that none is hidden, and below the labels before it."""
-    (wide, high), accent = room(ax), inks(ax).accent
-    share = min((_STAR / 2 + (1.6 + 1.4 * before) * _LETTERS) / high, 0.6)
-    heights = np.concatenate([line.get_ydata() for line in ax.lines if line.get_gid() == _CURVE])
-    bottom, top = heights.min(), heights.max()
-    ax.update_datalim([(x, top + (top - bottom or 1.0) * share / (1 - share))])
-    ax.autoscale_view()
-    left, right = ax.get_xlim()
-    across, half = (x - left) / (right - left), 0.35 * _LETTERS * len(text) / wide
-    side = 0.0 if across < half else 1.0 if across > 1 - half else 0.5
-    line = {"arrowstyle": "-", "color": accent, "linewidth": 0.8, "alpha": 0.6, "relpos": (side, 0.0)}
-    style: dict[str, Any] = {"ha": {0.0: "left", 0.5: "center", 1.0: "right"}[side], "va": "top"}
-    style |= {"color": accent, "fontsize": _LETTERS, "arrowprops": line | {"shrinkA": 0, "shrinkB": 0}}
-    above = {"xytext": (x, 1.0 - 1.4 * before * _LETTERS / high), "textcoords": ax.get_xaxis_transform()}
-    ax.annotate(text, (x, y), zorder=2.5, **above, **style)
+def _star(ax: Any, x: float, y: float, colour: str) -> None:
+    ax.plot([x], [y], "*", color=colour, markersize=STAR, markeredgecolor=inks(ax).paper, zorder=3)

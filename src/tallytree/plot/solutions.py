@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tallytree.answers.solution import Solution
 from tallytree.colours import INK, state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
-from tallytree.plot.canvas import ROW, distinct, integer_ticks, panels, room, single, tiles
+from tallytree.plot.canvas import ROW, distinct, integer_ticks, panels, room, shortened, single, tiles
 from tallytree.plot.inks import inks
 from tallytree.values import abbreviated
 
@@ -133,9 +134,19 @@ def _rows(
     for (row, column), text in np.ndenumerate(texts) if letters >= min(longest, _FEWEST) else ():
         ax.text(column, row, abbreviated(text, letters), ha="center", va="center", fontsize=7, color=INK)
     ax.set_yticks(range(len(table)), titles)
+    _name_variables(ax, model)
+    return [ax]
+
+
+def _name_variables(ax: Any, model: Model) -> None:
+    """Name as many variables at the axis as there is room for, if they have names."""
     integer_ticks(ax.xaxis)
     ax.set_xlabel("variable")
-    return [ax]
+    if model.variables:
+        names = shortened(model.variables, 10)
+        wide = 7.0 * (max(map(len, names)) + 1)  # points
+        step = ceil(wide * len(names) / room(ax)[0])
+        ax.set_xticks(range(0, len(names), step), names[::step])
 
 
 def _name(model: Model, variable: int, state: int) -> str:

@@ -52,8 +52,9 @@ def training_curves(
     by: Literal["pass", "seconds"] = "pass",
     ax: Sequence[Axes] | None = None,
 ) -> list[Axes]:
-    """Plot the progress of a fit: objective and bound, relative gap, mean hinge loss.
+    """Plot the progress of a fit: objective and bound, relative gap, mean loss.
 
+    The loss is that of the objective, such as the hinge loss of an SVM or the log-loss of a CRF.
     Objectives without a lower bound, such as the expected loss, have a gradient norm instead of a gap.
 
     Parameters
@@ -76,7 +77,7 @@ def training_curves(
     >>> from tallytree.plot import training_curves
     >>> svm = SequenceSVM(C=10.0).fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]])
     >>> [ax.get_ylabel() for ax in training_curves(svm.history_)]
-    ['objective', 'relative gap', 'mean hinge loss']
+    ['objective', 'relative gap', 'mean loss']
     """
     given = history if isinstance(history, Mapping) else {"": history}
     runs = {name: _history(run) for name, run in given.items()}
@@ -101,7 +102,6 @@ def training_curves(
     if any(map(_unbounded, runs.values())):
         every = all(map(_unbounded, runs.values()))
         gap.set_ylabel("relative gradient norm" if every else "relative gap or gradient norm")
-        loss.set_ylabel("mean loss")
     if len({one.certified for run in runs.values() for one in run}) == 2:
         _explain_markers(gap)
     return [objective, gap, loss]
@@ -155,7 +155,7 @@ def _finish(axes: Sequence[Any], by: str, several: bool) -> None:
     gap.set_yscale("log")
     gap.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     gap.yaxis.set_minor_formatter(lambda value, _: "")
-    names = ("objective", "relative gap", "mean hinge loss")
+    names = ("objective", "relative gap", "mean loss")
     for ax, name in zip(axes, names, strict=True):
         ax.set_xlabel("pass" if by == "pass" else "seconds")
         ax.set_ylabel(name)
