@@ -248,17 +248,6 @@ def test_numbers_that_are_no_integers(operation, number):
     assert (fractional if isinstance(number, Real) else "Give a single integer") in str(caught.value)
 
 
-def test_what_is_not_linear():
-    for ask, advice in (
-        (lambda: abs(A - B) <= 1, r"`\(a - b <= 1\) & \(b - a <= 1\)`"),
-        (lambda: A % 2 == 0, "in the objective"),
-        (lambda: A / 2 >= 1, "in the objective"),
-        (lambda: as_constraint([A == 1, B == 2]), "Join several with &"),
-    ):
-        with pytest.raises(ModelError, match=advice):
-            ask()
-
-
 def test_equality_with_a_float_is_refused_too():
     for ask in (lambda: A == 0.5, lambda: A != 2.5, lambda: A + B == 2.5):
         with pytest.raises(ModelError, match="compared with integers"):

@@ -86,3 +86,17 @@ def test_constraints_are_shown_as_they_are_written():
     assert hash(wet > 9) == hash(wet >= 10)
     with pytest.raises(tt.InfeasibleError, match="no labelling satisfies 'wet > 9'"):
         tt.solve(CHAIN, where=wet > 9)
+
+
+def test_what_is_not_linear():
+    dry = tt.count(state=0, name="dry")
+    for ask, advice in (
+        (lambda: abs(wet - dry) <= 1, r"`\(a - b <= 1\) & \(b - a <= 1\)`"),
+        (lambda: wet % 2 == 0, r"\(wet\) % 2 is not linear; compute it in the objective"),
+        (lambda: wet / 2 >= 1, "in the objective"),
+        (lambda: tt.solve(CHAIN, where=[wet == 1, dry == 2]), "Join several with &"),
+    ):
+        with pytest.raises(tt.ModelError, match=advice):
+            ask()
+    with pytest.raises(AttributeError, match=r"it needs a model first. .*\.on\(model\)\.tally"):
+        tt.segments(state=1).tally([0, 1, 1])

@@ -20,7 +20,7 @@ from tallytree.errors import ModelError
 from tallytree.kernels.evaluation import evaluator
 from tallytree.model import shapes
 from tallytree.model.blocks import Block
-from tallytree.model.inputs import check_labels, checked_cardinalities, listed_states, uniform
+from tallytree.model.inputs import checked_cardinalities, listed_states, uniform
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.model.restriction import Allowed, Fixed, checked_mapping, restricted_blocks
 from tallytree.model.space import Space
@@ -147,8 +147,7 @@ class Model(Space):
         >>> model.score(["B", "O", "B"])
         6.0
         """
-        check_labels(states, unary=unary, pairwise=pairwise)
-        return _shaped(shapes.chain(unary, pairwise), states, variables)
+        return _shaped(shapes.chain(unary, pairwise, states), states, variables)
 
     @classmethod
     def tree(
@@ -181,8 +180,7 @@ class Model(Space):
         >>> star.score([1, 1, 0])
         6.0
         """
-        check_labels(states, unary=unary, pairwise=pairwise)
-        return _shaped(shapes.tree(parents, unary, pairwise), states, variables)
+        return _shaped(shapes.tree(parents, unary, pairwise, states), states, variables)
 
     @classmethod
     def grid(
@@ -220,8 +218,7 @@ class Model(Space):
         >>> smooth.score([[0, 0, 1], [0, 0, 1]])
         5.0
         """
-        check_labels(states, vertical=vertical, horizontal=horizontal)
-        return _shaped(shapes.grid(unary, vertical, horizontal), states)
+        return _shaped(shapes.grid(unary, vertical, horizontal, states), states)
 
     def _fill(
         self,

@@ -5,18 +5,22 @@ Scopes depend only on the shape. Those of chains and grids are computed once and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.model.blocks import Block, unary_scopes
-from tallytree.model.inputs import Scores, checked_parents, pairwise_scores, unary_scores
+from tallytree.model.inputs import Scores, check_labels, checked_parents, pairwise_scores, unary_scores
 from tallytree.values import digest, read_only
 
 Scopes = tuple[NDArray[np.int32], bytes]
 """Scopes and their digest."""
+
+States = Sequence[Any] | None
+"""The names of the states, in the order of the tables."""
 
 
 class Shaped(NamedTuple):
@@ -27,16 +31,18 @@ class Shaped(NamedTuple):
     blocks: tuple[Block, ...]  # the unary factors, then those of pairs
 
 
-def chain(unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
+def chain(unary: ArrayLike, pairwise: ArrayLike, states: States = None) -> Shaped:
     """Check the arrays of :meth:`Model.chain`; return its factors."""
+    check_labels(states, unary=unary, pairwise=pairwise)
     scores = unary_scores(unary, ("M", "N"))
     size, n = scores.shape
     links = pairwise_scores(pairwise, "pairwise", (max(size - 1, 0),), scores.shape)
     return Shaped((size,), n, _blocks((unary_scopes(size), scores), (chain_scopes(size), links)))
 
 
-def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
+def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike, states: States = None) -> Shaped:
     """Check the arrays of :meth:`Model.tree`; return its factors."""
+    check_labels(states, unary=unary, pairwise=pairwise)
     scores = unary_scores(unary, ("M", "N"))
     size, n = scores.shape
     above = checked_parents(parents, size)
@@ -47,8 +53,9 @@ def tree(parents: ArrayLike, unary: ArrayLike, pairwise: ArrayLike) -> Shaped:
     return Shaped((size,), n, _blocks((unary_scopes(size), scores), ((scopes, digest(scopes)), used)))
 
 
-def grid(unary: ArrayLike, vertical: ArrayLike, horizontal: ArrayLike) -> Shaped:
+def grid(unary: ArrayLike, vertical: ArrayLike, horizontal: ArrayLike, states: States = None) -> Shaped:
     """Check the arrays of :meth:`Model.grid`; return its factors."""
+    check_labels(states, vertical=vertical, horizontal=horizontal)
     scores = unary_scores(unary, ("R", "C", "N"))
     rows, columns, n = scores.shape
     down = pairwise_scores(vertical, "vertical", (max(rows - 1, 0), columns), scores.shape)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.statistics.joining import FEW_TERMS, Joined
+from tallytree.statistics.operands import not_a_constraint
 from tallytree.values import Frozen, set_once
 
 if TYPE_CHECKING:
@@ -316,18 +317,7 @@ def as_constraint(value: object) -> Constraint:
     """Return ``value`` if it is a constraint; raise an error with a hint otherwise."""
     if isinstance(value, Constraint):
         return value
-    if isinstance(value, (bool, np.bool_)):
-        raise ModelError(
-            f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
-            "statistic; for equal tallies write `a - b == 0`. A statistic equals no text: write `ones == 2`, "
-            "or the whole constraint as text, 'ones == 2'"
-        )
-    advice = "Put each comparison in parentheses: `(ones >= 2) & (ones <= 5)`"
-    if isinstance(value, (list, tuple)):
-        advice = "Join several with &: `(ones >= 2) & (twos <= 5)`"
-    if isinstance(value, str):
-        advice = "A string is accepted only as where=, with the statistics that it names"
-    raise ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {advice}")
+    raise not_a_constraint(value)
 
 
 def _distinct(terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -10,11 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
+from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import LARGEST_INTEGER, Block
-from tallytree.values import read_only
+from tallytree.values import integral, read_only
 
 LARGEST_TALLY = 2**60
 """The largest sum of a statistic stays below this, so that differences of sums and bounds fit in 64 bits."""
+
+
+def checked_cap(cap: object, name: str) -> int:
+    """Return the cap of a statistic as an int; raise an error if it is invalid."""
+    try:
+        value = integral(cap)
+    except TypeError:
+        raise ModelError(f"the cap of statistic {name!r} must be an integer or None, got {cap!r}") from None
+    if abs(value) >= NO_LIMIT:
+        raise ModelError(f"the cap of statistic {name!r} is {value}, above 2**62; use None for no cap")
+    return value
 
 
 def check_reach(blocks: tuple[Block, ...], name: str) -> None:

@@ -6,8 +6,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from numbers import Number, Real
+from numbers import Number
 from typing import Any, ClassVar, Literal, NoReturn, Union, final
 
 import numpy as np
@@ -18,7 +17,8 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
 from tallytree.statistics.formulas import quoted_name
 from tallytree.statistics.joining import Joined, Sum
-from tallytree.values import Frozen, integral, set_once
+from tallytree.statistics.operands import MULTIPLY, integer, not_a_product, not_linear
+from tallytree.values import Frozen, set_once
 
 Relation = Literal["<=", ">=", "==", "!="]
 
@@ -59,11 +59,8 @@ class Expression(Frozen, ABC):
 
     def __mul__(self, factor: Operand) -> Linear:
         if isinstance(factor, Expression):
-            raise ModelError(
-                f"({self.linear()}) * ({factor.linear()}) is not linear: statistics can only be scaled by "
-                "integers; compute the product in the objective, which receives every tally"
-            )
-        scale, whole = _integer(factor, "Multiply out: `2*a >= 3*b` instead of `a >= 1.5*b`"), self.linear()
+            raise not_a_product(self.linear(), factor.linear())
+        scale, whole = integer(factor, MULTIPLY), self.linear()
         return Linear(((term, scale * c) for term, c in whole.terms), scale * whole.constant)
 
     __rmul__ = __mul__
@@ -89,18 +86,17 @@ class Expression(Frozen, ABC):
     __or__ = __rand__ = __ror__ = __and__
 
     def __abs__(self) -> NoReturn:
-        raise ModelError(
-            f"abs({self.linear()}) is not linear: instead of `abs(a - b) <= 1` write "
-            "`(a - b <= 1) & (b - a <= 1)`, or compute it in the objective, which receives every tally"
+        raise not_linear(
+            f"abs({self.linear()})", ": instead of `abs(a - b) <= 1` write `(a - b <= 1) & (b - a <= 1)`"
         )
 
     def __mod__(self, other: object) -> NoReturn:
-        raise ModelError(
-            f"({self.linear()}) % {other!r} is not linear: compute it in the objective, which receives every "
-            "tally: `np.where(a % 2 == 0, score, -np.inf)`"
-        )
+        raise not_linear(f"({self.linear()}) % {other!r}")
 
-    __floordiv__ = __truediv__ = __mod__
+    def __truediv__(self, other: object) -> NoReturn:
+        raise not_linear(f"({self.linear()}) / {other!r}")
+
+    __floordiv__ = __truediv__
 
     # ``==`` builds a constraint, so only statistics, which define their own ``==``, can be keys
     def __hash__(self) -> int:
@@ -258,24 +254,8 @@ def _magnitude(column: NDArray[Any]) -> int:
     return max(1, -int(column.min(initial=0)), int(column.max(initial=0)))
 
 
-_ROUND = "Round a fractional bound yourself: math.floor for <=, math.ceil for >="
-
-
-def _integer(number: object, fractional: str = _ROUND) -> int:
-    """Return an integer; `fractional`: advice for other numbers."""
-    try:
-        return integral(number)
-    except TypeError:
-        advice = fractional if isinstance(number, Real) and isfinite(number) else "Give a single integer"
-        if isinstance(number, str):
-            advice = "Convert it with int(…), or write the whole constraint as text: where='ones == 2'"
-        raise ModelError(
-            f"statistics can only be combined and compared with integers, got {number!r}. {advice}"
-        ) from None
-
-
 def _linear(operand: object) -> Linear:
-    return operand.linear() if isinstance(operand, Expression) else Linear((), _integer(operand))
+    return operand.linear() if isinstance(operand, Expression) else Linear((), integer(operand))
 
 
 def _sum(left: Expression, right: object, sign: int) -> Linear:

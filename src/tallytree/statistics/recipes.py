@@ -18,7 +18,8 @@ from tallytree.errors import ModelError
 from tallytree.model.blocks import Block, unary_scopes
 from tallytree.model.pairs import integer_tables, numeric
 from tallytree.statistics.domain import Domain
-from tallytree.statistics.statistic import Recipe, State, Statistic, checked_cap, checked_name, shared
+from tallytree.statistics.entries import checked_cap
+from tallytree.statistics.statistic import Recipe, State, Statistic, checked_name, shared
 from tallytree.values import read_only, set_once
 
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
-from tallytree.kernels.limits import NO_LIMIT
 from tallytree.model.blocks import LARGEST_INTEGER, Block, evaluate
 from tallytree.model.pairs import Pair, check_blocks, from_pairs
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain, check_grid, check_same_shape
-from tallytree.statistics.entries import check_reach, ends_of_blocks, joined, largest, multiplied
+from tallytree.statistics.entries import check_reach, checked_cap, ends_of_blocks, joined, largest, multiplied
 from tallytree.statistics.linear import Counted, Expression, Term
-from tallytree.values import counted, integral, is_masked, owned, read_only, set_once
+from tallytree.statistics.operands import unbound
+from tallytree.values import counted, is_masked, owned, read_only, set_once
 
 State = str | int
 """A state, by its name or its number."""
@@ -262,17 +262,6 @@ def checked_name(name: object) -> str:
     return name
 
 
-def checked_cap(cap: object, name: str) -> int:
-    """Return the cap of a statistic as an int; raise an error if it is invalid."""
-    try:
-        value = integral(cap)
-    except TypeError:
-        raise ModelError(f"the cap of statistic {name!r} must be an integer or None, got {cap!r}") from None
-    if abs(value) >= NO_LIMIT:
-        raise ModelError(f"the cap of statistic {name!r} is {value}, above 2**62; use None for no cap")
-    return value
-
-
 def _digest(blocks: Iterable[Block], cap: int | None) -> bytes:
     content = hashlib.blake2b(repr(cap).encode(), digest_size=16)
     for block in blocks:
@@ -349,9 +338,4 @@ class Recipe(Term):
         """Return the statistic for this model; it must treat all variables and states alike."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        advice = (
-            ""
-            if name.startswith("_") or not hasattr(Statistic, name)
-            else (f": it needs a model first. Pass the model when you make it, or use .on(model).{name}")
-        )
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{advice}")
+        raise unbound(self, name, not name.startswith("_") and hasattr(Statistic, name))
