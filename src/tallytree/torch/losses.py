@@ -56,14 +56,14 @@ class TrainingLoss(nn.Module):
     ) -> Tensor:
         """Return the loss of a batch.
 
+        Without ``batch_first``, the first two dimensions of emissions, tags and mask are (T, B).
+
         Parameters
         ----------
         emissions, transitions, mask
             As for :class:`Chain`.
         tags : int tensor of shape (B, T)
             The true tags.
-
-        Without ``batch_first``, the first two dimensions of emissions, tags and mask are (T, B).
         """
         given, ends, right = self._checked(emissions, transitions, tags, mask)
 
