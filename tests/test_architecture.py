@@ -54,6 +54,9 @@ def test_tests_mirror_the_sources():
     assert ours <= folders
 
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+
+
 def functions(path):
     return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
 
@@ -95,3 +98,17 @@ def test_compiled_functions_are_short(path):
             begin = None
         elif line[:1].isalpha() and "(" in line and not line.endswith(";"):
             begin = number
+
+
+SECTION = re.compile(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\w.*\n---|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def test_sections_of_docstrings_are_lists_of_names():
+    """The site reads a sentence behind a list of parameters as one of them, and is not built."""
+    sentences = []
+    for path in SOURCE.rglob("*.py"):
+        nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, DOCUMENTED))
+        for text in filter(None, map(ast.get_docstring, nodes)):
+            listed = "\n".join(SECTION.findall(text))
+            sentences += [f"{path}: {line}" for line in re.findall(r"^\w.*\.$", listed, re.MULTILINE)]
+    assert sentences == []
