@@ -8,11 +8,11 @@ constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh
 
 // Units of work: of a pass, for each position, state, and sum of a score and a message; the same where neighbours
 // count, with each entry of their tables at the prices; and of a cell of a band, usually.
-constexpr double kPosition = 8, kState = 2.7, kSum = 0.03, kLinkedState = 9, kLinkedSum = 0.23, kCell = 6;
+constexpr double kPosition = 6, kState = 1.7, kSum = 0.02, kLinkedState = 9, kLinkedSum = 0.23, kCell = 6;
 // Of loading a chain, for each position and each of its states.
 constexpr double kLoaded = 20, kLoadedState = 2.5;
-// For each position beyond those that stay in the cache: to load it, and for a pass, if it has a table of its own.
-constexpr double kLoadedFar = 100, kPassedFar = 20, kNear = 256;
+// For each table of a single position beyond those that stay in the cache: to load it, and for a pass.
+constexpr double kLoadedFar = 130, kPassedFar = 20, kNear = 256;
 
 struct Size {
     Index length, states, statistics;
@@ -68,6 +68,7 @@ void ChainMessages::begin() {
     link_prices_.resize(rows_.link_kinds.size() * table);
     for (std::size_t t = 0; t < rows_.link_kind.size(); t++)
         rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
+    own_ = own_tables();
     pass_work_ = find_pass_work();
 }
 
@@ -78,14 +79,18 @@ double ChainMessages::find_pass_work() const {
         const auto entries = static_cast<double>(rows_.link_kinds.size() * rows_.states * rows_.statistics) * width;
         return kPosition * length + kLinkedState * states + kLinkedSum * states * width + entries;
     }
+    return kPosition * length + kState * states + kSum * states * width + kPassedFar * std::max(own_ - kNear, 0.0);
+}
+
+double ChainMessages::own_tables() const {
     double own = 0;
     for (Index t = 1; t < rows_.length; t++) own += rows_.links[t] != rows_.links[t - 1] ? 1 : 0;
-    return kPosition * length + kState * states + kSum * states * width + kPassedFar * std::max(own - kNear, 0.0);
+    return own;
 }
 
 double ChainMessages::load_work() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
-    return kLoaded * length + kLoadedFar * std::max(length - kNear, 0.0) + kLoadedState * states;
+    return kLoaded * length + kLoadedState * states + kLoadedFar * std::max(own_ - kNear, 0.0);
 }
 
 // Passes take longer where neighbours count, so that more of a band is worth a try.

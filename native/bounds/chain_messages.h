@@ -67,6 +67,7 @@ class ChainMessages : public TiedMessages {
     };
 
     double find_pass_work() const;
+    double own_tables() const;  // positions whose table is not that of the one before
     void price_kinds(const Prices &prices);
     void price_links(const Prices &prices);
     const double *row(Index t) const { return kept_[current_].priced + t * rows_.width; }
@@ -88,7 +89,7 @@ class ChainMessages : public TiedMessages {
     ChainRows rows_;
     const ChainKernels &kernels_;
     Packing packing_{1};
-    double pass_work_ = 0;
+    double pass_work_ = 0, own_ = 0;
     bool keys_add_up_ = false;  // whether the keys of all positions, added up, are that of the tally
     struct Kept {               // of a pass
         bool there = false;

@@ -5,9 +5,9 @@ namespace tallytree::bounds {
 
 namespace {
 
-// Units of work of loading a model: for each step of a tree and of a wide graph, for each step beyond those that stay
-// in the cache, and for each state.
-constexpr double kLoaded = 100, kLoadedWide = 250, kLoadedFar = 130, kNear = 256, kLoadedState = 1;
+// Units of work of loading a model: for each step and each state, of a tree and of a wide graph, and for each step
+// beyond those that stay in the cache.
+constexpr double kLoaded = 80, kLoadedState = 6, kLoadedWide = 170, kLoadedWideState = 1, kLoadedFar = 20, kNear = 256;
 constexpr double kPriced = 1.1;  // of a pass: a count at the prices
 
 }  // namespace
@@ -126,9 +126,10 @@ Measures GraphMessages::measures() const {
 }
 
 double GraphMessages::load_work() const {
-    const auto steps = static_cast<double>(skeleton_->steps.size());
-    return (skeleton_->width > 1 ? kLoadedWide : kLoaded) * steps + kLoadedFar * std::max(steps - kNear, 0.0) +
-           kLoadedState * static_cast<double>(begin_.back());
+    const auto steps = static_cast<double>(skeleton_->steps.size()), states = static_cast<double>(begin_.back());
+    const bool wide = skeleton_->width > 1;
+    return (wide ? kLoadedWide : kLoaded) * steps + (wide ? kLoadedWideState : kLoadedState) * states +
+           kLoadedFar * std::max(steps - kNear, 0.0);
 }
 
 bool GraphMessages::recall(const Prices &prices) {

@@ -233,9 +233,11 @@ Search::State Search::look(Pass from, double budget, double most_work, bool &wit
     outcome_.bands++;
     last_cells_ = messages_.cells();
     outcome_.cells += last_cells_;
+    const bool room = work_ + static_cast<double>(last_cells_) <= stops_.work;  // decoding looks through the cells
+    const bool over = !room || (!within && (left <= most_work || messages_.full()));
+    within = within && room;
     if (within) keep_candidates(at);
     if (within && report_) note_band(at, budget, 2 * slack);
-    const bool over = !within && (left <= most_work || messages_.full());
     outcome_.ended |= over || spent();
     return over || spent() ? State::Spent : State::Done;
 }

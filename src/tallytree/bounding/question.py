@@ -29,9 +29,9 @@ MOST_TALLIES = 1 << 22
 
 _EVALUATED = 6  # times that a search evaluates a function for each tally of the box, if bounds help
 _LISTED = 60.0  # units of work for each tally of a box that is listed
-_FUNCTION = 4e5  # units of work to ask for the searches for a function
+_FUNCTION = 6e5  # units of work to ask for the searches for a function
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
-_FEW_SEARCHES, _SEARCHES = 3, 8  # usual number and usual maximum for the best value of a function
+_FEW_SEARCHES, _SEARCHES = 3, 16  # usual number and usual maximum for the best value of a function
 
 Line = tuple[float, tuple[float, ...]]
 Ends = Sequence[tuple[int, int]]

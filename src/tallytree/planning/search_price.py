@@ -18,6 +18,7 @@ import numpy as np
 
 from tallytree.kernels import native
 from tallytree.kernels.limits import SEARCH_SHARE
+from tallytree.model.blocks import Block
 from tallytree.model.model import Model
 from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.carried import Window, tally_limits
@@ -47,11 +48,12 @@ _CELL = 10  # units of work per cell of a band
 _CELL_BYTES = 80
 # Cells of a band, for each variable: usually, and at most, with one statistic and with several.
 _CELLS, _MOST_CELLS, _MOST_OF_SEVERAL = 2.0, 10.0, 50.0
-_CALL, _ASKED = 1e5, 4e5  # units of work for a table and for a search besides what is compiled;
-_ASKED_EACH = 80.0  # the latter for each variable;
-_BEGUN, _ENTRY = 2e4, 5.0  # to begin a search, and for an entry of the scores
-# For each step of the program of a search: of a forest, one with statistics of neighbours, a wide graph.
-_STEP, _STEP_LINKED, _STEP_WIDE = 150.0, 600.0, 250.0
+_CALL, _ASKED = 1e5, 1.5e5  # units of work for a table and for a search besides what is compiled;
+_ASKED_EACH = 150.0  # the latter for each variable;
+_BEGUN, _ENTRY = 4e4, 5.0  # to begin a search, and for an entry of the scores
+# For each step of the program: of a chain, a forest, one with statistics of neighbours, and a wide graph.
+_STEP_CHAIN, _STEP, _STEP_LINKED, _STEP_WIDE = 30.0, 110.0, 600.0, 200.0
+_PASS_CHAIN = 0.6  # of a pass over a chain, compared with one over the steps of its program
 _VARIABLE = 300.0  # for each variable of the answer of a table: decoding, and certification
 _OPERATION = 0.05  # units of work of an operation of a table, at least
 
@@ -152,9 +154,10 @@ def _program_of(programs: Programs, order: Order | None, draft: bool) -> native.
     model = programs.model
     if order is None and _narrow(model):
         # Drafts, since several whole programs of a large model would not fit in the cache.
-        natural = programs.get("natural", draft=True)
-        if natural.width <= 1 and natural.step_count <= len(model) + 1:
-            return programs.get("natural", draft=draft)
+        if _natural_width(model, programs.statistics) <= 1:
+            natural = programs.get("natural", draft=True)
+            if natural.width <= 1 and natural.step_count <= len(model) + 1:
+                return programs.get("natural", draft=draft)
         if programs.is_forest:
             return programs.get(draft=draft)
     passes = 0.0 if order is not None and draft else _PASS_WIDE * _passes(model)
@@ -205,7 +208,10 @@ def search_price(
     if small:
         operations, work, size = native.pass_price(program)
     cells = _CELLS * len(model)
-    setup = _BEGUN + _step_work(program, statistics) * program.step_count
+    step = _step_work(model, program, statistics)
+    if step == _STEP_CHAIN:
+        work *= _PASS_CHAIN
+    setup = _BEGUN + step * program.step_count
     setup += _ENTRY * sum(block.tables.size for block in model.blocks)
     most = _MOST_CELLS if len(statistics) == 1 else _MOST_OF_SEVERAL
     size += _CELL_BYTES * most * len(model)
@@ -213,11 +219,13 @@ def search_price(
     return SearchPrice(_passes(model), operations, cells, size, table.operations, *times)
 
 
-def _step_work(program: Program, statistics: Sequence[Statistic]) -> float:
+def _step_work(model: Model, program: Program, statistics: Sequence[Statistic]) -> float:
     """Return the work of loading a step: a chain whose neighbours count is read twice."""
     if program.width > 1:
         return _STEP_WIDE
-    return _STEP_LINKED if any(block.arity > 1 for s in statistics for block in s.blocks) else _STEP
+    if any(block.arity > 1 for s in statistics for block in s.blocks):
+        return _STEP_LINKED
+    return _STEP_CHAIN if _consecutive([block for block in model.blocks if block.arity > 1]) else _STEP
 
 
 class _Tables(NamedTuple):
@@ -250,8 +258,27 @@ def _narrow(model: Model) -> bool:
     links = [block for block in model.blocks if block.arity > 1]
     if any(block.arity > 2 for block in links):
         return False
-    few = sum(map(len, links)) < len(model)
-    return few or all(bool(np.all(block.scopes[:, 1] == block.scopes[:, 0] + 1)) for block in links)
+    return sum(map(len, links)) < len(model) or _consecutive(links)
+
+
+def _natural_width(model: Model, statistics: Sequence[Statistic]) -> float:
+    """Return 1 if each variable is connected with at most one later one, as in a chain; inf otherwise."""
+    counted = (block for s in statistics for block in s.blocks)
+    links = [block for block in (*model.blocks, *counted) if block.arity > 1]
+    if any(block.arity > 2 for block in links):
+        return inf
+    if _consecutive(links):
+        return 1
+    ends = [(np.minimum(*block.scopes.T), np.maximum(*block.scopes.T)) for block in links]
+    later = np.zeros(len(model), dtype=np.int32)
+    for first, last in ends:
+        later[first] = last
+    return 1 if all(np.array_equal(later[first], last) for first, last in ends) else inf
+
+
+def _consecutive(links: Sequence[Block]) -> bool:
+    """Whether all of these pairs are of a variable and the next one."""
+    return all(bool(np.all(block.scopes[:, 1] == block.scopes[:, 0] + 1)) for block in links)
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:

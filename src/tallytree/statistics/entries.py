@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from tallytree.errors import ModelError
 from tallytree.kernels.limits import NO_LIMIT
-from tallytree.model.blocks import LARGEST_INTEGER, Block
+from tallytree.model.blocks import LARGEST_INTEGER, Block, row_ends
 from tallytree.values import integral, read_only
 
 LARGEST_TALLY = 2**60
@@ -66,17 +65,9 @@ def ends_of_blocks(blocks: tuple[Block, ...]) -> tuple[int, int]:
     for block in blocks:
         tables = block.tables.reshape(len(block.tables), -1)
         times = len(block) if len(tables) == 1 else 1
-        low += int(_along(np.minimum, tables).sum()) * times
-        high += int(_along(np.maximum, tables).sum()) * times
+        low += int(row_ends(np.minimum, tables).sum()) * times
+        high += int(row_ends(np.maximum, tables).sum()) * times
     return low, high
-
-
-def _along(which: np.ufunc, tables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the minimum or maximum of each row; short rows column by column, which is ten times as fast."""
-    ends: NDArray[np.int64] = (
-        which.reduce(tables, axis=1) if tables.shape[1] > 32 else reduce(which, tables.T)
-    )
-    return ends
 
 
 def joined(blocks: Iterable[Block]) -> list[Block]:
