@@ -7,7 +7,7 @@ namespace {
 
 // Units of work of loading a model: for each step and each state, of a tree and of a wide graph, and for each step
 // beyond those that stay in the cache.
-constexpr double kLoaded = 80, kLoadedState = 6, kLoadedWide = 170, kLoadedWideState = 1, kLoadedFar = 20, kNear = 256;
+constexpr double kLoaded = 70, kLoadedState = 4, kLoadedWide = 170, kLoadedWideState = 1, kLoadedFar = 20, kNear = 256;
 constexpr double kPriced = 1.1;  // of a pass: a count at the prices
 
 }  // namespace
