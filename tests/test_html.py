@@ -88,6 +88,14 @@ def test_long_sequences_are_strips_of_squares():
     assert {cell.text for cell in parsed(tt.solve(short)).findall(".//span")} == {"dry"}
 
 
+def test_bars_do_not_touch_the_scale():
+    shown = parsed(tt.distribution(ODD, [ONES]))
+    bars = shown.find(".//path")
+    first = float(bars.get("d")[1:].split(",")[0]) - float(bars.get("stroke-width")) / 2
+    ends = [float(label.get("x")) for label in shown.findall(".//text") if label.get("text-anchor") == "end"]
+    assert max(ends[:2]) < first - 3
+
+
 def legend(thing: object) -> list[tuple[str, str]]:
     patches = [patch for patch in parsed(thing).findall(".//i") if patch.get("style")]
     return [(patch.get("style").split("background:")[1], patch.tail.strip()) for patch in patches]

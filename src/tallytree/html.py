@@ -25,11 +25,11 @@ _THINNEST = 4  # pixels from bar to bar
 _NEGLIGIBLE = 1e-5  # of the mass
 LINE, DOT = "#2f80c4", "#d1495b"
 _CELL = (
-    "display:inline-block;box-sizing:content-box;padding:1px 5px;border-radius:3px;text-align:center;"
-    f"font-family:ui-monospace,monospace;color:{INK};"
+    "display:inline-block;box-sizing:content-box;line-height:1.4;padding:1px 5px;border-radius:3px;"
+    f"text-align:center;font-family:ui-monospace,monospace;color:{INK};"
 )
 _SQUARE = "width:9px;height:9px;"
-_PATCH = f"display:inline-block;{_SQUARE}margin:0 4px 0 10px;"
+_PATCH = f"display:inline-block;{_SQUARE}margin-right:4px;"
 
 
 class Parts(NamedTuple):
@@ -134,7 +134,8 @@ def key(legend: Mapping[str, str]) -> str:
     ('', True)
     """
     found = (f'<i style="{_PATCH}background:{colour}"></i>{_short(name)}' for name, colour in legend.items())
-    return f"<div>{' '.join(found)}</div>" if legend else ""
+    between = "\u2003"  # an em space
+    return f'<div style="margin-top:3px">{between.join(found)}</div>' if legend else ""
 
 
 def untold(count: int, columns: int) -> bool:
@@ -185,16 +186,17 @@ def curve(xs: NDArray[np.int64], ys: NDArray[np.float64], *, bars: bool = False)
     step = (width - left - edge) / (int(np.ptp(xs)) or 1)
     across = left + (xs - xs.min()) * step
     up = height - bottom - (ys - low) * ((height - bottom - edge) / ((high - low) or 1))
-    best = int(ys.argmax())
+    best, thick = int(ys.argmax()), float(np.clip(0.7 * step, 1, 14)) if bars else 0.0
     places = [(across[i], up[i]) for i in sorted({*range(0, len(xs), 1 + len(xs) // width), best})]
     if bars:
         drawn = "".join(f"M{x:.1f},{height - bottom}V{y:.1f}" for x, y in places)
-        line = f'<path d="{drawn}" stroke="{LINE}" stroke-width="{np.clip(0.7 * step, 1, 14):.1f}"/>'
+        line = f'<path d="{drawn}" stroke="{LINE}" stroke-width="{thick:.1f}"/>'
     else:
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         line = f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.5"/>'
     dot = f'<circle cx="{across[best]:.1f}" cy="{up[best]:.1f}" r="4" fill="{DOT}"/>'
-    ends = [(left - 6, height - bottom, "end", low), (left - 6, edge + 8, "end", high)]
+    beside = left - 6 - thick / 2
+    ends = [(beside, height - bottom, "end", low), (beside, edge + 8, "end", high)]
     ends += [(left, height - 4, "start", xs.min()), (width - edge, height - 4, "end", xs.max())]
     texts = "".join(_scale(*end) for end in ends)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -215,4 +217,4 @@ def _with_the_mass(probabilities: NDArray[np.float64]) -> slice:
 
 
 def _scale(x: float, y: float, anchor: str, value: float) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{value:.4g}</text>'
+    return f'<text x="{x:g}" y="{y}" text-anchor="{anchor}">{value:.4g}</text>'
