@@ -47,11 +47,18 @@ def test_a_profile():
     two = tt.profile(ODD, [ONES, tt.count(state=0)])
     scores = [row[-1].text for row in parsed(two).findall(".//tr")][1:]
     assert scores == [f"{score:.6g}" for score in sorted(two.scores, reverse=True)]
-    assert "the 10 best of 41" in text(
-        tt.profile(tt.Model.chain(np.zeros((40, 2)), np.eye(2)), [tt.count(state=1)])
-    )
     nothing = tt.profile(tt.Model([1], [((0,), [-np.inf])]))
     assert text(nothing) == "Profile: empty, because every labelling is forbidden"
+
+
+def test_the_order_of_a_part_of_the_tallies_is_told():
+    chain = tt.Model.chain(np.zeros((40, 2)), np.eye(2))
+    ones = tt.count(state=1, name="ones")
+    assert text(tt.profile(chain, [ones])).endswith("the 10 best of 41, sorted by ones")
+    assert text(tt.distribution(chain, [ones])).endswith("the 10 most probable of 41, sorted by ones")
+    two = [ones, tt.changes(chain, name="changes")]
+    assert text(tt.profile(chain, two)).endswith(", sorted by score")
+    assert text(tt.distribution(chain, two)).endswith(", sorted by probability")
 
 
 def test_what_a_distribution_is_conditional_on():
@@ -79,6 +86,51 @@ def test_long_sequences_are_strips_of_squares():
     assert len(squares) == 300
     assert {(square.get("title"), square.text) for square in squares} == {("dry", None)}
     assert {cell.text for cell in parsed(tt.solve(short)).findall(".//span")} == {"dry"}
+
+
+def test_bars_do_not_touch_the_scale():
+    shown = parsed(tt.distribution(ODD, [ONES]))
+    bars = shown.find(".//path")
+    first = float(bars.get("d")[1:].split(",")[0]) - float(bars.get("stroke-width")) / 2
+    ends = [float(label.get("x")) for label in shown.findall(".//text") if label.get("text-anchor") == "end"]
+    assert max(ends[:2]) < first - 3
+
+
+def legend(thing: object) -> list[tuple[str, str]]:
+    patches = [patch for patch in parsed(thing).findall(".//i") if patch.get("style")]
+    return [(patch.get("style").split("background:")[1], patch.tail.strip()) for patch in patches]
+
+
+def test_squares_have_a_legend():
+    states = ["dry", "wet", "snow"]
+    long = tt.Model.chain([[0, 1, 0.9], [1, 0, 0]] * 150, np.zeros((3, 3)), states=states)
+    assert legend(tt.solve(long)) == [("#dfe5ec", "dry"), ("#f2b134", "wet")]
+    assert len(parsed(tt.k_best(long, 3)).findall(".//span")) == 900
+    assert [name for _, name in legend(tt.k_best(long, 3))] == states  # once, of the states that occur
+    short = tt.Model.chain([[0, 1, 0], [1, 0, 0]], np.zeros((3, 3)), states=states)
+    assert legend(tt.solve(short)) == legend(tt.k_best(short, 2)) == []
+    grid = tt.Model.grid(np.eye(2)[np.arange(800).reshape(20, 40) % 2], np.zeros((2, 2)), np.zeros((2, 2)))
+    assert [name for _, name in legend(tt.solve(grid))] == ["state 0", "state 1"]
+    many = tt.Model([13] * 70, [((v,), np.eye(13)[v % 13]) for v in range(70)])
+    assert legend(tt.solve(many)) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "width"), [(["rest", "walk", "run"], "4ch"), (None, "1ch"), (["a", "b", "c" * 50], "40ch")]
+)
+def test_cells_of_several_labellings_align(states, width):
+    walks = tt.Model.chain([[0, 1, 2], [1, 0, 1]], np.zeros((3, 3)), states=states)
+    spans = [
+        span for one in (tt.k_best(walks, 4), tt.solve(walks)) for span in parsed(one).findall(".//span")
+    ]
+    assert {span.get("style").split("min-width:")[1].split(";")[0] for span in spans} == {width}
+
+
+def test_cells_are_as_wide_as_the_longest_name_of_any_variable():
+    each = tt.Model([2, 1], [((0,), [0.0, 1.0])], states=[["a", "b"], ["longer"]])
+    assert all("min-width:6ch" in span.get("style") for span in parsed(tt.solve(each)).findall(".//span"))
+    sizes = tt.solve(tt.Model([2, 12], [((0,), [0.0, 1.0])]))
+    assert all("min-width:2ch" in span.get("style") for span in parsed(sizes).findall(".//span"))
 
 
 def test_profiles_and_distributions_can_be_told_apart():

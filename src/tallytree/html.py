@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,20 @@ _BEST = 10  # rows of a table of tallies
 _THINNEST = 4  # pixels from bar to bar
 _NEGLIGIBLE = 1e-5  # of the mass
 LINE, DOT = "#2f80c4", "#d1495b"
-_CELL = f"padding:1px 5px;border-radius:3px;color:{INK};text-align:center;"
+_CELL = (
+    "display:inline-block;box-sizing:content-box;line-height:1.4;padding:1px 5px;border-radius:3px;"
+    f"text-align:center;font-family:ui-monospace,monospace;color:{INK};"
+)
 _SQUARE = "width:9px;height:9px;"
+_PATCH = f"display:inline-block;{_SQUARE}margin-right:4px;"
+
+
+class Parts(NamedTuple):
+    """What is shown of an answer: names and values, a drawing, and its colours that have no text, by name."""
+
+    about: list[tuple[str, object]]
+    drawn: str
+    legend: Mapping[str, str] = {}
 
 
 def described(title: str, pairs: Iterable[tuple[str, object]]) -> str:
@@ -86,17 +99,20 @@ def ranking(
     table = rows([*names, noun], lines) if names or noun != "probability" else ""  # it would be 1
     picture = curve(tallies[:, 0], values, bars=kind == "Distribution") if len(names) == 1 else ""
     which = "most probable" if noun == "probability" else "best"
-    more = f"<i>the {len(best)} {which} of {len(values):,}</i>" if len(values) > len(best) else ""
+    order = f"sorted by {_short(names[0]) if len(names) == 1 else noun}"
+    more = f"<i>the {len(best)} {which} of {len(values):,}, {order}</i>" if len(values) > len(best) else ""
     number = f": {counted(len(values), 'tally')}" if names else ""
     return f"<b>{title}{condition}{number}</b><br>{picture}{table}{more}"
 
 
-def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int) -> str:
+def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int, legend: Mapping[str, str]) -> str:
     """Return a table with a row for each of the first few of `count` items: its values, then its drawing.
+
+    `legend`: the colours that have no text, by name.
 
     Examples
     --------
-    >>> print(listing([({"score": 2}, "<b>drawn</b>")], 7))
+    >>> print(listing([({"score": 2}, "<b>drawn</b>")], 7, {}))
     <table><tr><th>score</th>...<td>2</td>...<b>drawn</b></td></tr></table><i>the first 1 of 7</i>
     """
     heads = list(dict.fromkeys(name for about, _ in items for name in about))
@@ -106,21 +122,43 @@ def listing(items: Sequence[tuple[Mapping[str, object], str]], count: int) -> st
         values = "".join(f"<td>{escape(str(about.get(head, '')))}</td>" for head in heads)
         lines.append(f'<tr>{values}<td style="text-align:left">{drawn}</td></tr>')
     more = f"<i>the first {len(items)} of {count:,}</i>" if count > len(items) else ""
-    return f"<table><tr>{top}<th></th></tr>{''.join(lines)}</table>{more}"
+    return f"<table><tr>{top}<th></th></tr>{''.join(lines)}</table>{key(legend)}{more}"
 
 
-def cells(codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int) -> str:
+def key(legend: Mapping[str, str]) -> str:
+    """Return a line with the colours of a legend and their names; nothing if there are none.
+
+    Examples
+    --------
+    >>> key({}), key({"wet": "#f2b134"}).endswith('background:#f2b134"></i>wet</div>')
+    ('', True)
+    """
+    found = (f'<i style="{_PATCH}background:{colour}"></i>{_short(name)}' for name, colour in legend.items())
+    between = "\u2003"  # an em space
+    return f'<div style="margin-top:3px">{between.join(found)}</div>' if legend else ""
+
+
+def untold(count: int, columns: int) -> bool:
+    """Whether a grid or a sequence is so large that its cells are squares without text."""
+    return count > (_MOST if columns else _MOST_IN_A_ROW) or columns > _MOST_COLUMNS
+
+
+def cells(
+    codes: Sequence[int], labels: Sequence[object], names: Sequence[str] | None, columns: int, letters: int
+) -> str:
     """Return labels on coloured backgrounds in ``columns`` columns (0: whatever fits).
 
     Large grids and long sequences are small squares without text, whose names appear under the mouse.
+    `letters`: the length of the longest label there could be, so that several labellings align.
     """
-    squares = len(codes) > (_MOST if columns else _MOST_IN_A_ROW) or columns > _MOST_COLUMNS
+    squares = untold(len(codes), columns)
+    cell = _SQUARE if squares else f"{_CELL}min-width:{min(letters, _LONGEST)}ch;"
     most = _MOST_SQUARES if squares else _MOST
     drawn = []
     for i, (code, label) in enumerate(zip(codes[:most], map(str, labels[:most]), strict=True)):
         about = ([names[i]] if names is not None else []) + ([label] if squares or _full(label) else [])
         title = f' title="{escape(": ".join(about))}"' if about else ""
-        style = f"{_SQUARE if squares else _CELL}background:{state_colour(code)}"
+        style = f"{cell}background:{state_colour(code)}"
         drawn.append(f'<span{title} style="{style}">{"" if squares else _short(label)}</span>')
     more = f"<span>… {len(codes) - most} more</span>" if len(codes) > most else ""
     if squares:
@@ -148,16 +186,17 @@ def curve(xs: NDArray[np.int64], ys: NDArray[np.float64], *, bars: bool = False)
     step = (width - left - edge) / (int(np.ptp(xs)) or 1)
     across = left + (xs - xs.min()) * step
     up = height - bottom - (ys - low) * ((height - bottom - edge) / ((high - low) or 1))
-    best = int(ys.argmax())
+    best, thick = int(ys.argmax()), float(np.clip(0.7 * step, 1, 14)) if bars else 0.0
     places = [(across[i], up[i]) for i in sorted({*range(0, len(xs), 1 + len(xs) // width), best})]
     if bars:
         drawn = "".join(f"M{x:.1f},{height - bottom}V{y:.1f}" for x, y in places)
-        line = f'<path d="{drawn}" stroke="{LINE}" stroke-width="{np.clip(0.7 * step, 1, 14):.1f}"/>'
+        line = f'<path d="{drawn}" stroke="{LINE}" stroke-width="{thick:.1f}"/>'
     else:
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         line = f'<polyline points="{points}" fill="none" stroke="{LINE}" stroke-width="1.5"/>'
     dot = f'<circle cx="{across[best]:.1f}" cy="{up[best]:.1f}" r="4" fill="{DOT}"/>'
-    ends = [(left - 6, height - bottom, "end", low), (left - 6, edge + 8, "end", high)]
+    beside = left - 6 - thick / 2
+    ends = [(beside, height - bottom, "end", low), (beside, edge + 8, "end", high)]
     ends += [(left, height - 4, "start", xs.min()), (width - edge, height - 4, "end", xs.max())]
     texts = "".join(_scale(*end) for end in ends)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -178,4 +217,4 @@ def _with_the_mass(probabilities: NDArray[np.float64]) -> slice:
 
 
 def _scale(x: float, y: float, anchor: str, value: float) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{value:.4g}</text>'
+    return f'<text x="{x:g}" y="{y}" text-anchor="{anchor}">{value:.4g}</text>'

@@ -215,3 +215,77 @@ def test_the_page_says_that_its_constraint_always_applies(tmp_path: Path):
     assert always == "The constraint rain <= 5 always applies; these ranges restrict it further."
     assert answer == "no labelling in these ranges satisfies rain <= 5"
     assert scripted(spells("rain"), ALWAYS, tmp_path)[1] == ""
+
+
+TILES = """
+<pre id="results"></pre>
+<script>
+pick(0);
+const tiles = [...document.querySelectorAll(".cell")].map((cell) => {
+  const box = cell.getBoundingClientRect();
+  return [box.left, box.right, box.top, box.bottom];
+});
+const changed = document.querySelector(".changed"), dot = getComputedStyle(changed, "::after");
+document.getElementById("results").textContent = JSON.stringify({
+  tiles, outline: getComputedStyle(changed).outlineStyle,
+  dot: dot.content === "none" ? 0 : parseFloat(dot.width),
+  told: document.getElementById("outlined").textContent,
+});
+</script>
+"""
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (411, 844)])
+@pytest.mark.parametrize("shape", [(10, 60), (12, 16)])
+def test_small_cells_meet_without_gaps_and_keep_their_colour(shape, size, tmp_path: Path):
+    found = scripted(image(*shape), TILES, tmp_path, size)
+    left, right, top, bottom = np.moveaxis(np.reshape(found["tiles"], (*shape, 4)), 2, 0)
+    assert np.ptp(top, axis=1).max() == np.ptp(bottom, axis=1).max() == 0
+    assert abs(top[1:] - bottom[:-1]).max() < 0.02  # pixels
+    assert abs(left[:, 1:] - right[:, :-1]).max() < 0.02
+    assert found["outline"] == "none"
+    assert 0 < found["dot"] < 0.4 * (right - left).min()
+    assert found["told"] == "A dot marks differences from the labelling with the highest score."
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_cells_of_chains_are_in_columns(size, tmp_path: Path):
+    names = [f"day {day}" for day in range(20)]
+    rng = np.random.default_rng(0)
+    scores, free = rng.normal(size=(20, 3)), np.zeros((3, 3))
+    model = tt.Model.chain(scores, free, states=["rest", "walk", "run"], variables=names)
+    found = scripted(ProblemFile(model, [tt.count(state="run", name="run")]), TILES, tmp_path, size)
+    left, right, top, _ = np.transpose(found["tiles"])
+    assert np.ptp(right - left) < 0.02
+    columns = (top == top[0]).sum()
+    assert columns > 3
+    assert (left == left[np.arange(20) % columns]).all()
+    assert found["outline"] == "solid"
+    assert found["told"].startswith("An outline marks")
+
+
+AXES = """
+<pre id="results"></pre>
+<script>
+const view = document.documentElement;
+const lines = [...document.querySelectorAll("#axes label")].map((label) => {
+  const [text, choice] = [document.createRange(), label.querySelector("select").getBoundingClientRect()];
+  text.selectNode(label.firstChild);
+  const box = text.getBoundingClientRect();
+  return [label.textContent.slice(0, 4), choice.top < box.top && box.bottom < choice.bottom];
+});
+document.getElementById("results").textContent = JSON.stringify([lines, view.scrollWidth - view.clientWidth]);
+</script>
+"""
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (360, 640)])
+@pytest.mark.parametrize("name", ["storms", "storm_spells_of_the_whole_month_of_November"])
+def test_axes_are_next_to_their_names(name, size, tmp_path: Path):
+    problem = spells(name)
+    more = [tt.count(state="calm", variables=range(5), name=f"calm_{i}") for i in range(2)]
+    three = ProblemFile(problem.model, [*problem.statistics, *more])
+    assert scripted(three, AXES, tmp_path, size) == [[["hori", True], ["vert", True]], 0]

@@ -54,6 +54,32 @@ def test_every_clique_is_drawn_and_the_dearest_stands_out():
     assert ax.get_title() == "3 cliques, width τ = 1; the largest table has 45 entries"
 
 
+def colours(ax) -> list[tuple[float, ...]]:
+    return [tuple(colour) for colour in ax.collections[1].get_facecolors()]
+
+
+def test_the_dearest_clique_has_its_own_colour():
+    rows = np.random.default_rng(0).normal(size=(5, 2))
+    ax = clique_tree_picture(tt.Model.chain(rows, np.eye(2)), [tt.count(state=1)], order=range(5))
+    *others, root = sorted(colours(ax), key=colours(ax).count, reverse=True)
+    assert len(set(others)) == 1
+    assert root not in others
+
+
+def test_no_clique_stands_out_if_all_cost_the_same():
+    ax = clique_tree_picture(tt.Model.chain(np.zeros((5, 3)), np.zeros((3, 3))))
+    assert sorted(text.get_text() for text in ax.texts) == ["0 1", "1 2", "2 3", "3 4"]
+    assert ax.get_title() == "4 cliques, width τ = 1; each table has 9 entries"
+    plain = set(colours(ax))
+    assert len(plain) == 1
+    assert plain < set(colours(clique_tree_picture(chain(5), [tt.count(state=1)])))
+
+
+def test_a_single_tally_is_told_in_the_singular():
+    model = tt.Model([3, 3, 2], [((0, 1), np.zeros((3, 3))), ((1, 2), np.zeros((3, 2)))])
+    assert clique_tree_picture(model).texts[-1].get_text() == "9 states x 1 tally"
+
+
 def test_names_and_a_tree_of_ones_own():
     model = tt.Model([2, 2], [((0, 1), np.zeros((2, 2)))], variables=["sun", "rain"])
     tree = tt.CliqueTree.from_edges([(0, 1), (1,)], [(0, 1)], scopes=[(0, 1)])
@@ -63,7 +89,7 @@ def test_names_and_a_tree_of_ones_own():
 
 def test_many_cliques_have_no_names():
     ax = clique_tree_picture(tt.Model.chain(np.zeros((60, 2)), np.zeros((2, 2))))
-    assert [text.get_text() for text in ax.texts] == ["4 states x 1 tallies"]
+    assert not ax.texts
     lines, dots = ax.collections
     assert (len(lines.get_segments()), len(dots.get_offsets())) == (58, 59)
 
@@ -105,7 +131,7 @@ def test_long_names_are_shortened():
     names = [f"temperature_at_station_{i}" for i in range(9)]
     plain = chain(9)
     ax = clique_tree_picture(tt.Model.from_blocks(plain.cardinalities, plain.blocks, variables=names))
-    shown = {text.get_text() for text in ax.texts[:-1]}
+    shown = {text.get_text() for text in ax.texts}
     assert shown == {f"tempe…on_{i} tempe…on_{i + 1}" for i in range(8)}
     assert ax.figure.get_size_inches()[1] <= 5
 
@@ -114,7 +140,7 @@ def test_shortened_names_can_be_told_apart():
     names = [f"2026-11-{day:02d} 00:00:00" for day in range(1, 10)]
     plain = chain(9)
     ax = clique_tree_picture(tt.Model.from_blocks(plain.cardinalities, plain.blocks, variables=names))
-    shown = [text.get_text() for text in ax.texts[:-1]]
+    shown = [text.get_text() for text in ax.texts]
     assert len(set(shown)) == len(shown) == 8
     assert "2026-11-01 0…02 00:00:00" in shown
 

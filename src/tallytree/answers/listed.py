@@ -10,8 +10,8 @@ from tallytree import html
 class Shown(Protocol):
     """An answer that notebooks can show."""
 
-    def shown(self) -> tuple[list[tuple[str, object]], str]:
-        """Return names and values, and a drawing as HTML."""
+    def shown(self) -> html.Parts:
+        """Return its parts as HTML."""
 
 
 Answer = TypeVar("Answer", bound=Shown)
@@ -25,7 +25,9 @@ class Answers(list[Answer]):
     def _repr_html_(self) -> str:
         if not self:
             return "<i>an empty list</i>"
-        shown = [(dict(about), drawn) for about, drawn in (one.shown() for one in self[:_MOST])]
+        parts = [one.shown() for one in self[:_MOST]]
+        shown = [(dict(one.about), one.drawn) for one in parts]
         if any("value" in about for about, _ in shown):  # it is left out where it is the score
             shown = [({"value": about["score"], **about}, drawn) for about, drawn in shown]
-        return html.listing(shown, len(self))
+        legend = {name: colour for one in parts for name, colour in one.legend.items()}
+        return html.listing(shown, len(self), legend)

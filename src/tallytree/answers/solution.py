@@ -18,6 +18,7 @@ from tallytree import html
 from tallytree.answers.certificate import AnyCertificate, Claim, Evidence, Proof
 from tallytree.answers.certification import certify_labelling
 from tallytree.answers.tallies import named_tally, named_values, tally_type
+from tallytree.colours import legend
 from tallytree.kernels.evaluation import Evaluation
 from tallytree.model.model import Model
 from tallytree.planning.plan import Plan
@@ -147,17 +148,25 @@ class Solution(Frozen):
 
     def _repr_html_(self) -> str:
         """Show the solution in a notebook."""
-        about, drawn = self.shown()
-        return html.described("Solution", about) + drawn
+        parts = self.shown()
+        return html.described("Solution", parts.about) + parts.drawn + html.key(parts.legend)
 
-    def shown(self) -> tuple[list[tuple[str, object]], str]:
+    def shown(self) -> html.Parts:
         """Return what a notebook shows: value, score and tally, and the labels on a coloured background."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += [("gap", f"{self.gap:.2g}")] if 0 < self.gap < np.inf else []
         about += zip(self.tally._fields, self.tally, strict=True)
         columns = self.model.shape[1] if len(self.model.shape) == 2 else 0
-        labels = self.labels.ravel().tolist()
-        return about, html.cells(self.assignment.ravel().tolist(), labels, self.model.variables, columns)
+        codes, labels = self.assignment.ravel().tolist(), self.labels.ravel().tolist()
+        drawn = html.cells(codes, labels, self.model.variables, columns, self._letters())
+        names = self.model.states_of(0) if self.model.alike is not None else None
+        return html.Parts(about, drawn, legend(codes, names) if html.untold(len(codes), columns) else {})
+
+    def _letters(self) -> int:
+        """Return the length of the longest name, or number, of a state."""
+        sizes = self.model.cardinalities[: 1 if self.model.alike is not None else None].tolist()
+        names = (self.model.states_of(v) or (str(n - 1),) for v, n in enumerate(sizes))
+        return max((len(name) for each in names for name in each), default=0)
 
     def __repr__(self) -> str:
         tally = named_values(self.tally._fields, self.tally)

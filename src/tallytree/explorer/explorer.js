@@ -220,8 +220,9 @@ function answer(result) {
 }
 function draw(labelling, usual) {
   const box = $("labelling"), grid = data.shape.length === 2;
-  const small = grid ? sized(box) : false;
-  box.className = grid ? (small ? "grid small" : "grid") : "";
+  box.className = grid ? "grid" : "";
+  const small = sized(box, grid);
+  box.classList.toggle("small", small);
   labelling.forEach((code, v) => {
     const name = data.variables ? data.variables[v] : grid ? "" : String(v), label = statesOf(v)[code];
     const cell = make("div", { className: code === usual[v] ? "cell" : "cell changed", title: `${name} ${label}` }, label);
@@ -230,13 +231,31 @@ function draw(labelling, usual) {
     box.append(cell);
   });
   $("outlined").hidden = labelling.every((code, v) => code === usual[v]);
+  $("outlined").textContent = `${small ? "A dot" : "An outline"} marks differences from the labelling with the highest score.`;
   $("states").replaceChildren(...(small ? key([...new Set(labelling)].sort((a, b) => a - b)) : []));
 }
-function sized(box) { // make columns as wide as there is room; return whether labels are too long for them
-  const [, columns] = data.shape, longest = Math.max(...data.states.flat().map((label) => label.length));
-  const text = 9 * longest + 8, room = box.parentElement.clientWidth / columns - 1, small = room < text;
-  box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
-  box.style.maxWidth = `${Math.ceil(columns * Math.max(small ? 26 : text, 20))}px`;
+function widest() { // the width of the longest label or name, so that all labellings have the same columns
+  const pen = document.createElement("canvas").getContext("2d"), style = getComputedStyle(document.body);
+  const size = parseFloat(style.fontSize);
+  const width = (texts, share) => {
+    pen.font = `${share * size}px ${style.fontFamily}`;
+    return texts.reduce((most, text) => Math.max(most, pen.measureText(text).width), 0);
+  };
+  return Math.ceil(Math.max(width(data.states.flat(), 1), width(data.variables || [String(data.shape[0] - 1)], 0.73)));
+}
+const longest = widest();
+function sized(box, grid) { // make columns as wide as there is room; return whether labels are too long for them
+  const { style } = box;
+  style.maxWidth = "";
+  if (!grid) {
+    style.gridTemplateColumns = `repeat(auto-fill, min(100%, ${Math.max(longest + 12, 26)}px))`;
+    return false;
+  }
+  const [, columns] = data.shape, text = longest + 8, room = box.clientWidth / columns - 1, small = room < text;
+  const width = Math.max(small ? 26 : text, 20);
+  style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+  style.gridAutoRows = small ? `${Math.min(room + 1, width)}px` : ""; // heights of single cells would be rounded apart
+  style.maxWidth = `${Math.ceil(columns * width)}px`;
   return small;
 }
 function key(found) { // what the colours stand for, where cells are too small to say so
@@ -282,7 +301,7 @@ function controls() {
   if (P > 2) {
     const choose = (k) => make("select", { onchange: (event) => { state.axes[k] = Number(event.target.value); render(); } },
       ...data.statistics.map((name, p) => make("option", { value: p, textContent: name, selected: state.axes[k] === p })));
-    $("axes").append("horizontal ", choose(0), " vertical ", choose(1));
+    $("axes").append(make("label", {}, "horizontal", choose(0)), make("label", {}, "vertical", choose(1)));
   }
 }
 function remember() {

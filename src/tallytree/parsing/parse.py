@@ -149,14 +149,14 @@ class Parse:
 
     def _repr_html_(self) -> str:
         """Show the parse in a notebook."""
-        about, drawn = self.shown()
-        return html.described(type(self).__name__, about) + drawn
+        parts = self.shown()
+        return html.described(type(self).__name__, parts.about) + parts.drawn
 
-    def shown(self) -> tuple[list[tuple[str, object]], str]:
+    def shown(self) -> html.Parts:
         """Return what a notebook shows: value, score and tally, and the tree in brackets."""
         about: list[tuple[str, object]] = html.scored(self.value, self.score)
         about += zip(self.tally._fields, self.tally, strict=True)
-        return about, f"<pre>{escape(self.tree.pretty())}</pre>"
+        return html.Parts(about, f"<pre>{escape(self.tree.pretty())}</pre>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tally"}

@@ -56,7 +56,8 @@ def clique_tree_picture(
     Returns
     -------
     matplotlib axes
-        The most expensive clique is annotated with its cost: states times tallies.
+        The most expensive clique is annotated with its cost: states times tallies. If all cost the same,
+        none is.
 
     Examples
     --------
@@ -77,16 +78,22 @@ def clique_tree_picture(
     tables, names = _tables(drawn, model, bound), _names(drawn, model)
     picture = _arranged(_places(drawn), max(map(len, names)))
     canvas = axes(ax, *picture.size, shared=False)
-    _draw(canvas, drawn, picture, [prod(table) for table in tables], names)
-    dearest = max(range(len(tables)), key=lambda clique: prod(tables[clique]))
-    _annotate(canvas, picture, dearest, tables[dearest])
-    entries = readable_count(float(prod(tables[dearest])))
+    costs = [prod(table) for table in tables]
+    alike = min(costs) == max(costs)
+    _draw(canvas, drawn, picture, costs, names)
+    if not alike:
+        dearest = costs.index(max(costs))
+        _annotate(canvas, picture, dearest, tables[dearest])
     canvas.set_title(
         f"{counted(len(drawn.cliques), 'clique')}, width τ = {drawn.width}; "
-        f"the largest table has {entries} entries",
+        f"{'each' if alike else 'the largest'} table has {_counted(max(costs), 'entry')}",
         fontsize=10,
     )
     return canvas  # type: ignore[no-any-return]
+
+
+def _counted(number: int, noun: str) -> str:
+    return counted(number, noun, readable_count(float(number)))
 
 
 def _tree_of_plan(model: Model, statistics: Sequence[Statistic], order: Order | None) -> CliqueTree:
@@ -201,7 +208,7 @@ def _draw(ax: Any, tree: CliqueTree, picture: _Picture, costs: Sequence[int], na
     dearest = max(costs)
     largest = _within((60 * min(across, down)) ** 2, 9.0, 420.0)  # neighbours do not touch
     areas = [max(largest * sqrt(cost / dearest), 0.04 * largest, 2.0) for cost in costs]
-    colours = [ink.accent if cost == dearest else ink.line for cost in costs]
+    colours = [ink.accent if min(costs) < cost == dearest else ink.line for cost in costs]
     ax.scatter(*zip(*places, strict=True), s=areas, c=colours, zorder=2, linewidths=0)
     for text, place, area in zip(names, places, areas, strict=True) if named else ():
         away = 3 + sqrt(area) / 2
@@ -222,8 +229,8 @@ def _margins(ax: Any, picture: _Picture) -> list[float]:
 
 def _annotate(ax: Any, picture: _Picture, clique: int, table: tuple[int, int]) -> None:
     """Annotate the most expensive clique with its cost, where that hides the fewest other cliques."""
-    states, tallies = (readable_count(float(number)) for number in table)
-    text = f"{states} states x {tallies} tallies"
+    states, tallies = table
+    text = f"{_counted(states, 'state')} x {_counted(tallies, 'tally')}"
     above, right, left = ((0, 18), "center"), ((14, 0), "left"), ((-16, 0), "right")
     sides = (above, right) if picture.sideways else (left,)
     offset, align = min(sides, key=lambda side: _hidden(ax, picture, clique, side[0], 4.5 * len(text)))

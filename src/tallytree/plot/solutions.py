@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tallytree.answers.solution import Solution
-from tallytree.colours import INK, state_colour
+from tallytree.colours import INK, legend, state_colour
 from tallytree.errors import ModelError
 from tallytree.model.model import Model
 from tallytree.plot.canvas import ROW, distinct, integer_ticks, panels, room, shortened, single, tiles
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 40  # variables whose states are written out
 _MOST_LINED = 120  # variables with lines between them
-_MOST_EXPLAINED = 12  # states in the legend
 _FEWEST = 6  # letters of an abbreviated name; the legend has the whole names
 
 
@@ -212,11 +211,9 @@ def _legend(ax: Any, model: Model, table: NDArray[np.int64], *, shared: bool) ->
     """Explain the colours of states that occur, and the frames."""
     from matplotlib.patches import Patch
 
-    states = np.unique(table).tolist()
-    if len(states) > _MOST_EXPLAINED:
-        states = []
     names = model.states_of(0) if model.alike is not None else None
-    shown = {(f"state {s}" if names is None else names[s]): Patch(color=state_colour(s)) for s in states}
+    colours = legend(np.unique(table).tolist(), names)
+    shown = {name: Patch(color=colour) for name, colour in colours.items()}
     if (table != table[0]).any():
         shown["differs from the first"] = Patch(facecolor="none", edgecolor=inks(ax).accent, linewidth=1.5)
     style = {"ncols": 4, "frameon": False, "fontsize": 8}
