@@ -50,9 +50,10 @@ sentences) or CoNLL-U; for `parse`, a bracketed treebank. Training stops at a ce
 after --passes or after --seconds. Ctrl-C also stops it; the best weights so far are written. With
 --checkpoint, the state is written after each pass, and the same command resumes from it."""
     add = command.add_argument
+    command.set_defaults(usage_error=command.error)
     add("task", choices=TASKS, help="what to train")
     add("data", help="the file of examples, or - for standard input")
-    add("-o", "--output", required=True, metavar="FILE", help="where to write the model")
+    add("-o", "--output", metavar="FILE", help="where to write the model (required)")
     add("--test", metavar="FILE", help="held-out examples to evaluate the model on")
     _sentence_options(command)
     _grammar_options(command)
@@ -85,6 +86,8 @@ def _grammar_options(command: ArgumentParser) -> None:
 
 
 def _train(options: Namespace) -> int:
+    if options.output is None:  # not required by the parser, which would not name a missing task then
+        options.usage_error("the following arguments are required: -o/--output")
     check_writable(options.output)
     check_apart(options.output, options.data, options.test, options.checkpoint)
     if options.hashed is not None:
