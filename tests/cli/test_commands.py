@@ -169,7 +169,7 @@ def test_relax(files, capsys):
     assert lines[0].startswith("bound  ")
     assert lines[1].startswith("gap    ")
     assert run("relax", "week.uai") == Exit.MALFORMED
-    assert "use --where, and --objective score" in capsys.readouterr().err
+    assert "no constraint (add one with --where)" in capsys.readouterr().err
 
 
 def test_options_are_not_abbreviated_and_misspelt_ones_are_named(files, capsys):

@@ -18,9 +18,36 @@ def test_plan_exits_as_solve_does(files, capsys):
         capsys.readouterr()
         assert codes[0] == codes[1]
     assert said(capsys, "plan", "grid.json", "--memory", "2M").startswith("solve: by bounds, about ")
-    told = said(capsys, "plan", "grid.json", "--operations", "4M")
-    assert "without tables: the plan takes" in told
-    assert "but --operations is 4e+06\n" in told
+    chain = tt.Model.chain(rng.normal(size=(3000, 2)), np.eye(2))
+    write_problem(ProblemFile(chain, [tt.count(state=1, name="ones")], where="ones == 1500"), "chain.json")
+    told = said(capsys, "plan", "chain.json", "--operations", "6M")
+    assert told.startswith("solve: by bounds, about ")
+    assert "expectation: the search may still reach a limit, and solve then exits with 5\n" in told
+    assert "the tables exceed the limits: the plan takes" in told
+    assert "but --operations is 6e+06\n" in told
+    assert run("solve", "chain.json", "--operations", "6M") == Exit.OK
+
+
+def test_plan_counts_what_solve_counts(files, capsys):
+    """The operations of the objective, and more than one pass of a search."""
+    for limit, code in (("98", Exit.BUDGET), ("100", Exit.BUDGET), ("200", Exit.OK)):
+        codes = [run(command, "week.json", "--operations", limit) for command in ("plan", "solve")]
+        told = capsys.readouterr().err
+        assert codes == [code, code]
+        if code == Exit.BUDGET:
+            assert told.count("140 operations (98 for its tables, 42 to evaluate the objective), but") == 2
+            assert "\n  A search by bounds is expected to exceed the limits, too: " in told
+            assert "\n  A search by bounds also reached its limit: no labelling has a value above" in told
+            assert told.count("\n  plan for 7 variables") == 2 and "strategy auto" not in told
+
+
+def test_an_order_that_was_given_is_to_be_left_out(files, capsys):
+    leaves = [((leaf, 119 - hub), np.eye(2)) for leaf in range(60) for hub in range(60)]
+    write_problem(ProblemFile(tt.Model([2] * 120, leaves)), "wide.json")
+    assert run("plan", "wide.json", "--order", "natural") == Exit.BUDGET
+    told = capsys.readouterr().err
+    assert "the given elimination order has a step over" in told and "every order" not in told
+    assert "Leave out --order, or use a better elimination order (--order)" in told
 
 
 def test_units_of_bytes_and_operations(files, capsys):

@@ -1,6 +1,8 @@
 """Options of other commands, infinities in JSON, and long lines."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,16 @@ from tallytree.io import ProblemFile, write_problem, write_uai
             "did you mean --given, an option of plan, distribution, marginals and sample?",
         ),
         (("sample", "week.uai", "--gven", "a=1"), "did you mean --given?"),
+        (("train", "chunk", "c.txt", "-o", "m.npz", "-C", "1"), "arguments: -C 1; did you mean --C?"),
+        (
+            ("train", "chunk", "c.txt", "-o", "m.npz", "--los", "f1", "--epochs=3", "-n=3"),
+            "; --los: did you mean --loss?; --epochs: did you mean --passes?; -n: -n is an option of sample",
+        ),
+        (
+            ("train", "week.uai"),
+            "week.uai is a file: give the task before it",
+        ),
+        (("train", "tag", "week.uai"), "the following arguments are required: -o/--output"),
     ],
 )
 def test_options_of_other_commands(files, capsys, arguments, says):
@@ -141,7 +153,7 @@ def test_a_network_is_recognised_by_its_content(files, capsys):
         ("a.json", "MARKOV 1 2 0", "(read as json, by its name; it looks like uai: use --format uai)"),
         ("a.uai", '{"tallytree": 1}', "(read as uai, by its name; it looks like json: use --format json)"),
         ("a.json", "", "a.json, line 1, column 1: the file is empty\n"),
-        ("a.json", '{"model": {}}', "the key 'tallytree' is missing\n"),
+        ("a.json", '{"model": {}}', "the key 'tallytree' is missing; write \"tallytree\": 1\n"),
         ("a.json", '{"tallytree": 2, "model": {}}', "expected the version of the format, 1, got 2\n"),
         (
             "a.json",
@@ -176,12 +188,6 @@ def test_a_condition_on_numbers_alone(files, capsys):
     assert "it compares only numbers and is always false" in capsys.readouterr().err
 
 
-def test_a_relaxation_needs_a_constraint(files, capsys):
-    for arguments in (("week.json",), ("week.uai",)):
-        assert run("relax", *arguments) == Exit.MALFORMED
-        assert "use --where, and --objective score to drop an objective" in capsys.readouterr().err
-
-
 def test_a_distance_needs_the_score_as_objective(files, capsys):
     assert run("k-best", "week.json", "-k", "2", "--distance", "2") == Exit.MALFORMED
     assert "remove --distance, or use --objective score" in capsys.readouterr().err
@@ -191,3 +197,52 @@ def test_the_plan_of_a_profile_has_no_bounds(files, capsys):
     lines = said(capsys, "plan", "week.uai", "--count", "wet=1", "--where", "wet == 2")
     solve, profile = lines.split("profile:")
     assert "by bounds" in solve and "by bounds" not in profile
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("week.json", "--where", "wet==3"),
+            "this problem has the objective 'score - abs(wet - target)' (drop it with --objective score)\n",
+        ),
+        (("week.uai",), "under a constraint, but this problem has no constraint (add one with --where)\n"),
+    ],
+)
+def test_what_is_in_the_way_of_a_relaxation(files, capsys, arguments, says):
+    assert run("relax", *arguments) == Exit.MALFORMED
+    assert capsys.readouterr().err.endswith(says)
+
+
+def test_a_gap_of_a_relaxation_mentions_solve(files, capsys, monkeypatch):
+    def relaxed(problem: ProblemFile, **_: object) -> tt.Relaxation:
+        return tt.Relaxation(9.5, problem.solve(), 2.5, (0.0,), 1)
+
+    monkeypatch.setattr(ProblemFile, "relax", relaxed)
+    lines = said(capsys, "relax", "week.uai", "--count", "n=1", "--where", "n == 4").splitlines()
+    assert lines[1] == "gap    2.5; `tallytree solve` may find the best labelling"
+
+
+def test_reading_from_a_terminal_is_mentioned(files, capsys, monkeypatch):
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(Path("week.uai").read_bytes())))
+    assert run("solve", "-") == Exit.OK
+    assert capsys.readouterr().err == (
+        "tallytree: reading standard input, up to Ctrl-D; give a file to read that instead\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"{\n\xf3", "data); if it is Latin-1 text, convert it with `iconv -f latin1 -t utf-8`\n"),
+        ("{}".encode("utf-16"), "(invalid start byte); convert it with `iconv -f utf-16 -t utf-8`\n"),
+    ],
+)
+def test_other_encodings_are_named(files, capsys, data, says):
+    Path("other.json").write_bytes(data)
+    assert run("solve", "other.json") == Exit.MALFORMED
+    assert capsys.readouterr().err.endswith(says)

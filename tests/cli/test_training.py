@@ -83,7 +83,13 @@ def test_a_chunker_from_columns(corpora, capsys):
     svm = load("m.npz")
     assert svm.loss == tt.losses.ChunkFBeta()
     assert (svm.scaling, svm.C) == ("slack", 10.0)
-    assert svm.notes_ == {"name": "chunk", "reads": ["word", "tag"], "format": "columns", "column": -1}
+    assert svm.notes_ == {
+        "name": "chunk",
+        "reads": ["word", "tag"],
+        "format": "columns",
+        "column": -1,
+        "columns": 3,
+    }
     out = said(capsys, "chunk", "m.npz", "train.txt")
     assert out.splitlines()[:3] == ["-DOCSTART- -X- O", "", "the DT B-NP B-NP"]
     read = read_conll(io.StringIO(out))

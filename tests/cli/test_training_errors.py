@@ -1,6 +1,7 @@
 """Errors of training on the command line, and probabilities."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -285,3 +286,17 @@ def test_probabilities_of_margins_are_refused(corpora, capsys):
         assert stopped.value.code == Exit.USAGE
         text = f"expected a number from 1e-6 to 1e6 after f, as in f0.5, got '{metric}'"
         assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reader", ["full", "gone"])
+def test_progress_that_cannot_be_written_does_not_end_a_training(corpora, reader):
+    command = [sys.executable, "-m", "tallytree", "train", "chunk", "train.txt", "-o", "m.npz"]
+    with open("/dev/full", "w") as full:
+        stream = full if reader == "full" else subprocess.PIPE
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream, text=True)
+    if process.stderr is not None:
+        process.stderr.close()
+    assert process.stdout.read().startswith("sentences ")
+    process.stdout.close()
+    assert process.wait() == 0
+    assert load("m.npz").converged_

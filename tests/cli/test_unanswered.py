@@ -1,4 +1,4 @@
-"""Sentences that cannot satisfy a constraint, and labels of another task: tag, chunk, parse, train."""
+"""Sentences that cannot satisfy a constraint, and columns or labels of another file."""
 
 import json
 from pathlib import Path
@@ -122,3 +122,48 @@ def test_options_of_other_programs_are_suggested(corpora, capsys, option, meant)
     with pytest.raises(SystemExit):
         run("train", "chunk", "train.txt", "-o", "m.npz", option, "1")
     assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("chunk m.npz raw.txt",
+         "line 1 of raw.txt: there are 4 columns, but the model was trained on 3 (with the labels): "
+         "'the cat sat .'; write one word and its tag per line"),
+        ("tag t.npz raw.txt",
+         "3 (with the labels): 'the cat sat .'; write one word per line, or use --format text for one sen"),
+        ("train chunk train.txt -o n.npz --test raw.txt",
+         "line 1 of raw.txt: '.' in the last column is not a chunk label, such as B-NP, I-NP or O; "
+         "this is the file of --test, whose labels must be in the same column as in the training data"),
+        ("train chunk tags.txt -o n.npz", "NP or O; set the column of the labels with --column\n"),
+        ("chunk m.npz tags.txt --score",
+         "I-NP or O; --score needs the labels in the column that the model was trained on\n"),
+        ("train chunk one.txt -o n.npz",
+         "'the,DT,B-NP' in the last column is not a chunk label, such as B-NP, I-NP or O; "
+         "there is only one column; columns are separated by spaces or tabs\n"),
+        ("train tag one.txt -o n.npz",
+         "in column 2, but there is one column: 'the,DT,B-NP'; columns are separated by spaces or tabs\n"),
+    ],
+)  # fmt: skip
+def test_columns_of_another_file_are_refused(corpora, capsys, arguments, message):
+    Path("raw.txt").write_text("the cat sat .\n\na dog ran off\n")
+    Path("tags.txt").write_text("the DT\ncat NN\n")
+    Path("one.txt").write_text("the,DT,B-NP\ncat,NN,I-NP\n")
+    for task, model in (("chunk", "m.npz"), ("tag", "t.npz")):
+        if model in arguments:
+            said(capsys, "train", task, "train.txt", "-o", model, "--quiet", "--tolerance", "0.9")
+    assert run(*arguments.split()) == Exit.MALFORMED
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.out == ""
+
+
+def test_labels_that_a_model_does_not_know_are_named(corpora, capsys):
+    said(capsys, "train", "chunk", "train.txt", "-o", "m.npz", "--quiet", "--tolerance", "0.9")
+    Path("other.txt").write_text("the DT B-PER\ncat NN B-ORG\nsat VB O\n")
+    note = "the model does not know 2 of the 3 labels in other.txt: B-PER, B-ORG; its labels are B-NP, B-VP, "
+    assert run("chunk", "m.npz", "other.txt", "--score") == Exit.OK
+    assert note in capsys.readouterr().err
+    assert run("train", "chunk", "train.txt", "-o", "n.npz", "--quiet", "--test", "other.txt") == Exit.OK
+    assert note in capsys.readouterr().err
+    assert run("chunk", "m.npz", "train.txt", "--score") == Exit.OK
+    assert capsys.readouterr().err == ""

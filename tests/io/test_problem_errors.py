@@ -21,8 +21,8 @@ from tallytree.io.files import Source
     ("parts", "message"),
     [
         ({"tallytree": 2}, "file: tallytree: expected the version of the format, 1, got 2"),
-        ({"model": None}, "file: the document: the key 'model' is missing"),
-        ({"modle": {}}, "file: the document: unknown key 'modle'; did you mean 'model'?"),
+        ({"model": None}, "file: the key 'model' is missing"),
+        ({"modle": {}}, "file: unknown key 'modle'; did you mean 'model'?"),
         ({"model": 3}, "file: model: expected an object, got 3"),
         ({"model": {}}, "file: model: expected one of the keys cardinalities, chain, tree, grid, got none"),
         (
@@ -81,12 +81,12 @@ from tallytree.io.files import Source
             {"statistics": [{"name": "n", "tables": [{"scope": [0], "table": [0, 0.5]}]}]},
             "file: statistics[0].tables[0].table[1]: expected an integer below 2**40 in magnitude, got 0.5",
         ),
-        ({"objective": "score + x"}, "file: the document: objective uses 'x', which is neither a statistic"),
-        ({"objective": "wet > 1"}, "file: the document: objective must be a number, such as score - ones"),
-        ({"objective": "score +"}, 'file: the document: objective: "score +", character 8: expected'),
-        ({"where": "wet"}, "file: the document: where must be a condition, such as ones >= 2; got 'wet'"),
-        ({"where": "score > 1"}, "file: the document: where uses the score, but a constraint can only use"),
-        ({"where": "wet * tp <= 1"}, "file: the document: where: (wet) * (tp) is not linear"),
+        ({"objective": "score + x"}, "file: objective uses 'x', which is neither a statistic"),
+        ({"objective": "wet > 1"}, "file: objective must be a number, such as score - ones"),
+        ({"objective": "score +"}, 'file: objective: "score +", character 8: expected'),
+        ({"where": "wet"}, "file: where must be a condition, such as ones >= 2; got 'wet'"),
+        ({"where": "score > 1"}, "file: where uses the score, but a constraint can only use"),
+        ({"where": "wet * tp <= 1"}, "file: where: (wet) * (tp) is not linear"),
         ({"where": {"all": []}}, "file: where.all: expected at least one constraint, got a list of 0"),
         (
             {"where": {"terms": {"wet": 1}, "relation": "=<", "bound": 1}},
@@ -124,8 +124,8 @@ def test_what_is_wrong_is_said_with_its_path(parts, message):
         (b"[" * 100_000, "file is nested more than 64 levels deep"),
         (b'{"a": ' * 100_000, "file is nested more than 64 levels deep"),
         (b'{"tallytree": ' + b"9" * 10_000 + b"}", "file: Exceeds the limit"),
-        (b"[]", "file: the document: expected an object, got a list of 0"),
-        (b"null", "file: the document: expected an object, got null"),
+        (b"[]", "file: expected an object, got a list of 0"),
+        (b"null", "file: expected an object, got null"),
     ],
 )
 def test_what_is_no_json_is_refused(text, message):

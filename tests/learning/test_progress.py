@@ -149,3 +149,16 @@ def test_the_gap_is_what_the_tolerance_limits():
     )
     assert RunOptions(tolerance=0.01).reached([entry])
     assert math.isclose(entry.relative_gap, 0.01)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_that_cannot_be_written_does_not_end_a_fit(terminal, monkeypatch):
+    class Gone(Terminal):
+        def isatty(self) -> bool:
+            return terminal
+
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    assert SequenceSVM(verbose=True).fit(X, Y).converged_

@@ -20,6 +20,8 @@ from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.planning.budget import without_tallies
 from tallytree.planning.options import Options
+from tallytree.planning.plan import Plan
+from tallytree.planning.printed import printed
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import WORTH_TRYING
 from tallytree.running.engine import engine_of
@@ -92,16 +94,19 @@ def _in_full(query: Query[Any], options: Options, ask: Ask | None, plan: Any) ->
 
 def check_operations(plan: Any, limit: float | None, each: float = 0.0) -> None:
     """Raise an error if a plan exceeds the operation limit; `each`: operations of the objective per tally."""
-    operations = plan.operations + each * plan.tallies
+    evaluations = each * plan.tallies
+    operations = plan.operations + evaluations
     if limit is not None and operations > limit:
         fewer = (
             "cap a statistic, or use fewer statistics"
             if plan.names
             else "or give a better elimination order (order=)"
         )
+        parts = f" ({plan.operations:.3g} for its tables, {evaluations:.3g} to evaluate the objective)"
+        tables = printed(plan, search=False) if isinstance(plan, Plan) else plan
         raise BudgetError(
-            f"the plan takes {operations:.3g} operations, but operation_limit is {limit:.3g}; raise "
-            f"operation_limit, {fewer}\n{plan}"
+            f"the plan takes {operations:.3g} operations{parts if evaluations else ''}, but operation_limit "
+            f"is {limit:.3g}; raise operation_limit, {fewer}\n{tables}"
         )
 
 

@@ -236,6 +236,12 @@ def _by_function(
     return table.knowing(bound, search.value, passes)
 
 
+def also(error: BudgetError, text: str) -> str:
+    """Return the message of an error with another sentence: on its own line, if it prints a plan."""
+    cause, *plan = str(error).splitlines()
+    return "\n".join([cause, text, *plan]) if plan else f"{cause}. {text}"
+
+
 def known_so_far(
     error: BudgetError | None,
     found: Known,
@@ -254,7 +260,7 @@ def known_so_far(
     if error is None:
         text = f"the search by bounds reached its limit: {known}. {remedy}"
     else:
-        text = f"{error}. A search by bounds also reached its limit: {known}"
+        text = also(error, f"A search by bounds also reached its limit: {known}")
     reached = BudgetError(text)
     reached.bound, reached.best = found.bound, best
     return reached

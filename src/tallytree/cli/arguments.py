@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tallytree.values import nearest
@@ -25,6 +26,8 @@ class Parser(ArgumentParser):
         except argparse.ArgumentError as error:
             near = nearest(str(value), map(str, action.choices or ()))
             hint = f"; did you mean {near}?" if near else ""
+            if not near and Path(str(value)).is_file():
+                hint = f"; {value} is a file: give the {action.dest} before it"
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
 
@@ -66,22 +69,29 @@ class CommandParser(Parser):
         return found, unknown
 
     def _unknown(self, arguments: list[str]) -> str:
-        """Report unrecognised arguments, with a suggestion for the first."""
+        """Report unrecognised arguments, with a suggestion for each option."""
         text = f"unrecognized arguments: {' '.join(arguments)}"
-        option = arguments[0].split("=")[0]
-        if not option.startswith("-") or option == "-":
+        options = [one.split("=")[0] for one in arguments if one.startswith("-") and one != "-"]
+        if not options:
             return f"{text}; {self.prog} takes only {_files_of(self)} and options"
-        if option in _MEANT and _MEANT[option] in option_names(self):
-            return f"{text}; did you mean {_MEANT[option]}?"
+        hints = {option: hint for option in options if (hint := self._hint(option))}
+        several = len(hints) > 1
+        return "; ".join([text, *(f"{o}: {hint}" if several else hint for o, hint in hints.items())])
+
+    def _hint(self, option: str) -> str:
+        """Return a suggestion for an option that this command does not have, if any."""
+        known = option_names(self)
+        if option in _MEANT and _MEANT[option] in known:
+            return f"did you mean {_MEANT[option]}?"
         if elsewhere := self._commands_with(option):
-            return f"{text}; {option} is an option of {elsewhere}"
+            return f"{option} is an option of {elsewhere}"
+        if not option.startswith("--"):
+            return f"did you mean -{option}?" if f"-{option}" in known else ""
         others = [name for other in self._others.values() for name in option_names(other)]
-        for known, alike in ((option_names(self), 0.6), (others, 0.8)):
-            near = nearest(option, known, alike) if option.startswith("--") else None
-            if near:
-                where = "" if known is not others else f", an option of {self._commands_with(near)}"
-                return f"{text}; did you mean {near}{where}?"
-        return text
+        if near := nearest(option, known):
+            return f"did you mean {near}?"
+        near = nearest(option, others, 0.8)
+        return f"did you mean {near}, an option of {self._commands_with(near)}?" if near else ""
 
     def _commands_with(self, option: str) -> str:
         """Return the other commands that have an option."""

@@ -9,8 +9,6 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import suppress
-from io import TextIOWrapper
-from typing import TextIO
 
 import tallytree
 from tallytree.cli import (
@@ -27,39 +25,26 @@ from tallytree.cli import (
 from tallytree.cli.arguments import Parser
 from tallytree.cli.exits import MEANINGS, Exit, end_workers, error_json, exit_of, stoppable
 from tallytree.cli.options import Commands
+from tallytree.cli.streams import drop_output, usable_streams
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import TallytreeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without τ shows ? instead of a traceback
     as_json = False
-    with stoppable():
+    with usable_streams(), stoppable():
         try:
             options = parser().parse_args(arguments)
             as_json = getattr(options, "json", False)
             code: int = options.run(options)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
-            _drop_output()
+        except BrokenPipeError:  # the reader of the answers, for example `head`, has closed the pipe
+            drop_output()
             return Exit.OK
         except (TallytreeError, OSError, MemoryError, KeyboardInterrupt) as error:
             return _failed(error, as_json)
     return code
-
-
-def _nowhere() -> TextIO:
-    """Return a stream that discards everything, in place of a closed one."""
-    return open(os.devnull, "w")
-
-
-def _drop_output() -> None:
-    """Discard what standard output does not accept; Python would try again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: BaseException, as_json: bool) -> int:
@@ -75,7 +60,7 @@ def _failed(error: BaseException, as_json: bool) -> int:
             print(reports.as_json(error_json(error, text)))
         sys.stdout.flush()
     except OSError:  # standard error itself may have failed
-        _drop_output()
+        drop_output()
     with suppress(OSError):  # a closed terminal accepts nothing
         sys.stderr.write(f"tallytree: {visible_lines(text)}\n")
         sys.stderr.flush()

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from tallytree.bounding.answering import check_operations
+from tallytree.bounding.strategy import also
 from tallytree.cli import reports
 from tallytree.cli.exits import Exit
 from tallytree.cli.inputs import condition_of, problem_of
@@ -25,7 +26,7 @@ from tallytree.cli.speed import Speed, SumSpeed, measured, measured_sums
 from tallytree.cli.text import in_options, visible, visible_lines
 from tallytree.errors import BudgetError, TallytreeError
 from tallytree.io import ProblemFile
-from tallytree.planning.budget import readable_bytes
+from tallytree.planning.budget import readable_bytes, readable_count
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
 from tallytree.planning.printed import printed
@@ -90,16 +91,21 @@ def _solve_plan(problem: ProblemFile, options: Namespace) -> Plan | BudgetError:
     try:
         return problem.plan(precision=options.precision, **budget(options))
     except BudgetError as error:
-        price = None if error.too_wide else problem.search_price(order=options.order)
-        if options.precision == "single" or price is None or not _within_limits(price, options):
+        none = error.too_wide or options.precision == "single"
+        price = None if none else problem.search_price(order=options.order)
+        if price is not None and _within_limits(price, options):
+            return error
+        if price is None or error.cause:  # an error about memory has the cost of a search
             raise
-        return error
+        operations = readable_count(price.operations)
+        search = f"A search by bounds is expected to exceed the limits, too: {operations} operations"
+        raise BudgetError(also(error, f"{search}, {price.words}")) from None
 
 
 def _within_limits(price: SearchPrice, options: Namespace) -> bool:
-    """Whether a search by bounds is expected to fit in memory, and may take one pass."""
+    """Whether a search by bounds is expected to stay within the limits."""
     room = PlanOptions(memory_limit=options.memory).limit
-    return price.peak_bytes <= room and price.pass_operations <= (options.operations or inf)
+    return price.peak_bytes <= room and price.operations <= (options.operations or inf)
 
 
 def _profile_plan(
@@ -163,7 +169,8 @@ def _search_lines(error: BudgetError, price: SearchPrice | None, speed: Speed) -
     assert price is not None
     yield f"solve: by bounds, {price.words}"
     yield f"  about {_seconds(speed.seconds(price))} on an idle machine; longer on a busy one ({speed})"
-    yield f"  without tables: {visible(in_options(_cause(error)))}"
+    yield "  this is an expectation: the search may still reach a limit, and solve then exits with 5"
+    yield f"  the tables exceed the limits: {visible(in_options(_cause(error)))}"
 
 
 def _cause(error: BudgetError) -> str:

@@ -91,6 +91,10 @@ def standard_input() -> BinaryIO:
     """Return the bytes of standard input, which a script may have closed."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "it is closed, so nothing can be read", STANDARD_INPUT)
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "tallytree: reading standard input, up to Ctrl-D; give a file to read that instead\n"
+        )
     return sys.stdin.buffer
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tallytree as tt
 from tallytree.cli import reports
-from tallytree.cli.chunk_labels import chunk_labels, scheme_of
+from tallytree.cli.chunk_labels import TO_SCORE, gold_labels, mention_unknown, scheme_of
 from tallytree.cli.counts import constraint_of, counts_of
 from tallytree.cli.exits import Exit, UsageError
 from tallytree.cli.inputs import check_apart, learning, name_of
@@ -152,6 +152,7 @@ def _run(name: str) -> Callable[[Namespace], int]:
             return Exit.INFEASIBLE if unanswered.count else Exit.OK
         if not scores.truths:
             raise ModelError(f"there are no sentences in {name_of(options.file)}, so nothing can be scored")
+        mention_unknown(scores.truths, known, name_of(options.file))
         reports.print_values(scores.values(), machine=options.json)
         return Exit.OK
 
@@ -176,7 +177,7 @@ def _write(
             best = unanswered.checked(found, words)
             likely = _probabilities(labeller, block, kind, best[0]) if options.marginals and best else None
             if options.score:
-                scores.truths.append(gold_labels(labeller.task, block, kind))
+                scores.truths.append(gold_labels(labeller.task, block, kind, TO_SCORE))
                 scores.found.append(best[0] if best else None)
             write(_lines(options, labeller, block, kind, words, best, likely))
 
@@ -297,11 +298,6 @@ def _constraint(options: Namespace, labels: list[str]) -> Constraint | None:
 
 
 # --- how good it is -----------------------------------------------------------------------------------------
-
-
-def gold_labels(task: Task, block: Block, kind: Any) -> list[str]:
-    """Return the labels in a file to compare with."""
-    return (chunk_labels if task.name == "chunk" else Task.labels)(task, block, kind)
 
 
 class Scores(NamedTuple):

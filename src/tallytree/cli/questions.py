@@ -179,7 +179,9 @@ def _relax(options: Namespace) -> int:
         print(reports.as_json({**document, "multipliers": list(relaxation.multipliers)}))
         return Exit.OK
     print(f"bound  {relaxation.upper_bound:.10g}: no allowed labelling has a higher score")
-    print("gap    0: the labelling is optimal" if relaxation.optimal else f"gap    {relaxation.gap:.6g}")
+    exact = "" if relaxation.solution is None else "; `tallytree solve` may find the best labelling"
+    gap = "0: the labelling is optimal" if relaxation.optimal else f"{relaxation.gap:.6g}{exact}"
+    print(f"gap    {gap}")
     if relaxation.solution is None:
         print(f"no allowed labelling was found: {in_options(WITHOUT_SOLUTION)}")
     else:

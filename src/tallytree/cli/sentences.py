@@ -30,6 +30,7 @@ _PLACES: dict[Format, dict[str, int]] = {
     "text": {"word": 0},
 }
 LAST = -1
+_AS_TEXT = ", or use --format text for one sentence per line"
 _SHOWN = 8  # words of a sentence in messages
 
 
@@ -40,12 +41,14 @@ class Task(NamedTuple):
     reads: tuple[str, ...]  # the columns used for features: ``word``, possibly ``tag``
     format: Format  # of the training data
     column: int  # the column of the labels, from 0; -1 for the last column
+    columns: int = 0  # of the training data, if it is in columns; 0 if it is not known
 
     @classmethod
     def of(cls, notes: Any, path: str) -> Task:
         """Read the task of a model."""
         try:
             task = cls(notes["name"], tuple(notes["reads"]), notes["format"], int(notes["column"]))
+            task = task._replace(columns=int(notes.get("columns", 0)))
             right = (
                 task.name in ("tag", "chunk")
                 and task.reads in (("word",), ("word", "tag"))
@@ -80,14 +83,20 @@ class Task(NamedTuple):
             raise ModelError(
                 f"this model needs a {missing[0]} for each word, which raw text does not have; use columns"
             )
+        if kind == "columns" and 0 < self.columns < len(block.rows[0]):
+            raise ModelError(
+                f"{block.place(0)}: there are {len(block.rows[0])} columns, but the model was trained on "
+                f"{self.columns} (with the labels): {' '.join(block.rows[0])!r}; write one "
+                f"{' and its '.join(self.reads)} per line{_AS_TEXT if self.reads == ('word',) else ''}"
+            )
         columns = [_column(block, places[what], what) for what in self.reads]
         return list(zip(*columns, strict=True))
 
-    def labels(self, block: Block, kind: Format) -> list[str]:
-        """Return the labels in a file."""
+    def labels(self, block: Block, kind: Format, advice: str) -> list[str]:
+        """Return the labels in a file; `advice`: what to do if they are not there."""
         if kind == "text":
             raise ModelError("raw text has no labels to train on or to compare with; use columns")
-        return _column(block, self._of_labels(kind), "label")
+        return _column(block, self._of_labels(kind), "label", advice)
 
     def place(self, kind: Format) -> str:
         """Return where the labels of a file are, for messages."""
@@ -103,15 +112,21 @@ class Task(NamedTuple):
         return self.column if self.format == "conllu" else _PLACES["conllu"]["tag"]
 
 
-def _column(block: Block, place: int, what: str) -> list[str]:
+def hint(row: Row, advice: str) -> str:
+    """Return what to do about a missing or wrong label in a row, after the error."""
+    if len(row) == 1:
+        return "; columns are separated by spaces or tabs"
+    return f"; {advice}" if advice else ""
+
+
+def _column(block: Block, place: int, what: str, advice: str = "") -> list[str]:
     """Return one column of a sentence."""
     for token, row in enumerate(block.rows):
         if place >= len(row):
             there = "there is one column" if len(row) == 1 else f"there are {len(row)} columns"
-            hint = "; set the column of the labels with `tallytree train --column`" if what == "label" else ""
             raise ModelError(
                 f"{block.place(token)}: the {what} should be in column {place + 1}, but {there}: "
-                f"{' '.join(row)!r}{hint}"
+                f"{' '.join(row)!r}{hint(row, advice)}"
             )
     return [row[place] for row in block.rows]
 

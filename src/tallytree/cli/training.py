@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any, NamedTuple
 
-from tallytree.cli.chunk_labels import scheme_of
+from tallytree.cli.chunk_labels import TO_TEST, TO_TRAIN, gold_labels, mention_unknown, scheme_of
 from tallytree.cli.fitting import (
     ended,
     fitted,
@@ -17,12 +17,12 @@ from tallytree.cli.fitting import (
     settings,
 )
 from tallytree.cli.inputs import check_apart, learning, name_of
-from tallytree.cli.labelling import Labeller, Scores, gold_labels
+from tallytree.cli.labelling import Scores
 from tallytree.cli.options import Commands, json_option, natural, quiet_option, refuse, shown
 from tallytree.cli.parses import Parser, parsed, scored_parses, trees_of
 from tallytree.cli.sentences import FORMATS, Format, Task, blocks_of, column_of, format_of
 from tallytree.errors import ModelError
-from tallytree.io.conll import Block
+from tallytree.io.conll import Block, Row
 from tallytree.io.files import check_writable
 from tallytree.losses import ChunkFBeta
 from tallytree.parsing import Forest, Grammar, Tree, write_grammar
@@ -50,9 +50,10 @@ sentences) or CoNLL-U; for `parse`, a bracketed treebank. Training stops at a ce
 after --passes or after --seconds. Ctrl-C also stops it; the best weights so far are written. With
 --checkpoint, the state is written after each pass, and the same command resumes from it."""
     add = command.add_argument
+    command.set_defaults(usage_error=command.error)
     add("task", choices=TASKS, help="what to train")
     add("data", help="the file of examples, or - for standard input")
-    add("-o", "--output", required=True, metavar="FILE", help="where to write the model")
+    add("-o", "--output", metavar="FILE", help="where to write the model (required)")
     add("--test", metavar="FILE", help="held-out examples to evaluate the model on")
     _sentence_options(command)
     _grammar_options(command)
@@ -85,6 +86,8 @@ def _grammar_options(command: ArgumentParser) -> None:
 
 
 def _train(options: Namespace) -> int:
+    if options.output is None:  # not required by the parser, which would not name a missing task then
+        options.usage_error("the following arguments are required: -o/--output")
     check_writable(options.output)
     check_apart(options.output, options.data, options.test, options.checkpoint)
     if options.hashed is not None:
@@ -101,6 +104,8 @@ def _train_labeller(options: Namespace) -> int:
     blocks = _sentences(options.data, kind)
     if tagged and len(blocks[0].rows[0]) == 2:
         task = task._replace(reads=("word",))  # words and labels, without tags
+    if kind == "columns":
+        task = task._replace(columns=len(blocks[0].rows[0]))
     test = None if options.test is None else _Examples.read(options.test, kind, task)
     svm = _estimator(options, task)
     labels = _labels(svm, task, blocks, kind)
@@ -111,7 +116,7 @@ def _train_labeller(options: Namespace) -> int:
     learning().save(svm, options.output, notes=task._asdict())
     report = {"sentences": len(blocks), **learned(svm, options.output)}
     if test is not None:
-        report |= {"test": test.judged(Labeller(svm, task))}
+        report |= {"test": test.judged(svm)}
     print_report(report, options)
     return ended(report)
 
@@ -125,7 +130,7 @@ def _estimator(options: Namespace, task: Task) -> Any:
 
 def _labels(svm: Any, task: Task, blocks: list[Block], kind: Format) -> list[list[str]]:
     """Return the labels to train on, and set the scheme of a chunk loss to theirs."""
-    labels_of_blocks = [gold_labels(task, block, kind) for block in blocks]
+    labels_of_blocks = [gold_labels(task, block, kind, TO_TRAIN) for block in blocks]
     if isinstance(svm.loss, ChunkFBeta):
         scheme = scheme_of(label for labels in labels_of_blocks for label in labels)
         svm.loss = svm.loss.replace(scheme=scheme)
@@ -146,20 +151,22 @@ def _least(options: Namespace) -> int:
 class _Examples(NamedTuple):
     """Held-out sentences, read before training, so that unreadable files are reported at once."""
 
-    kind: Format
-    blocks: list[Block]
+    task: Task
+    path: str
+    sentences: list[list[Row]]
     labels: list[list[str]]
 
     @classmethod
     def read(cls, path: str, kind: Format, task: Task) -> _Examples:
         file_kind = format_of(None, path, kind)
         blocks = _sentences(path, file_kind)
-        return cls(file_kind, blocks, [gold_labels(task, block, file_kind) for block in blocks])
+        labels = [gold_labels(task, block, file_kind, TO_TEST) for block in blocks]
+        return cls(task, path, [task.rows(block, file_kind) for block in blocks], labels)
 
-    def judged(self, labeller: Labeller) -> dict[str, float]:
-        sentences = [labeller.task.rows(block, self.kind) for block in self.blocks]
-        predicted: list[list[str] | None] = [one.tolist() for one in labeller.svm.predict(sentences)]
-        return Scores(labeller.task.name, self.labels, predicted).values()
+    def judged(self, svm: Any) -> dict[str, float]:
+        mention_unknown(self.labels, svm.classes_.tolist(), self.path)
+        predicted: list[list[str] | None] = [one.tolist() for one in svm.predict(self.sentences)]
+        return Scores(self.task.name, self.labels, predicted).values()
 
 
 def _train_parser(options: Namespace) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, NoReturn, final, overload
 
 from tallytree.errors import ModelError
@@ -91,7 +92,7 @@ class At:
 
     def error(self, text: str) -> ModelError:
         """Return an error that begins with the path."""
-        return ModelError(f"{self.file}: {self.path or 'the document'}: {text}")
+        return ModelError(": ".join(filter(None, (self.file, self.path, text))))
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
@@ -106,8 +107,13 @@ class At:
         step = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
         return At(self.value[key], self.file, self.path + step)
 
-    def object(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, At]:
-        """Take an object with these keys and no others."""
+    def object(
+        self,
+        required: Collection[str],
+        optional: Collection[str] = (),
+        values: Mapping[str, object] = MappingProxyType({}),
+    ) -> dict[str, At]:
+        """Take an object with these keys and no others; `values`: what to write for keys that are missing."""
         if not isinstance(self.value, dict):
             self.refuse("an object")
         known = [*required, *optional]
@@ -118,7 +124,8 @@ class At:
                 raise self.error(f"unknown key {shortened(key)}{hint}")
         for key in required:
             if key not in self.value:
-                raise self.error(f"the key {key!r} is missing")
+                hint = f'; write "{key}": {json.dumps(values[key])}' if key in values else ""
+                raise self.error(f"the key {key!r} is missing{hint}")
         return {key: self.item(key) for key in self.value}
 
     def choice(self, keys: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -126,7 +126,12 @@ def no_text(name: str, error: UnicodeDecodeError, before: int = 0) -> ModelError
     """Return the error for a file that is not text, given the number of lines before the decoded part."""
     line = before + 1 + len(_LINE_END.findall(error.object, 0, error.start))
     byte = error.object[error.start]
-    return ModelError(f"{name} is not UTF-8 text: line {line} has the byte 0x{byte:02x} ({error.reason})")
+    wide = not before and error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    encoding, remedy = ("utf-16", "convert") if wide else ("latin1", "if it is Latin-1 text, convert")
+    return ModelError(
+        f"{name} is not UTF-8 text: line {line} has the byte 0x{byte:02x} ({error.reason}); {remedy} it "
+        f"with `iconv -f {encoding} -t utf-8`"
+    )
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Checks of the parts of a problem file: parameters and names."""
+"""Checks of the parts of a problem file: parameters and names, and what a relaxation needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tallytree.errors import ModelError
-from tallytree.statistics.formulas import name_in_formula
+from tallytree.statistics.formulas import Formula, name_in_formula
 
 
 class Parameter(NamedTuple):
@@ -57,3 +57,15 @@ def check_names(statistics: Iterable[str], parameters: Iterable[str]) -> None:
             other = {"score": "the score", what: f"another {what}"}.get(taken[name], f"a {taken[name]}")
             raise ModelError(f"the {what} {name!r} is also the name of {other}; names must be distinct")
         taken[name] = what
+
+
+def check_relaxable(objective: Formula | None, where: Formula | None) -> None:
+    """Raise an error for a problem that a relaxation cannot bound; it names what is in the way."""
+    obstacles = [] if where is not None else ["no constraint (give one)"]
+    if objective is not None:
+        obstacles.append(f"the objective {objective.text!r} (give the objective 'score' to drop it)")
+    if obstacles:
+        both = " and ".join(obstacles)
+        raise ModelError(
+            f"a relaxation bounds the best score under a constraint, but this problem has {both}"
+        )

@@ -68,7 +68,7 @@ def read_problem(path: Readable, *, memory_limit: float | None = None) -> Proble
     """
     limit = PlanOptions(memory_limit=memory_limit).limit
     whole = document(source(path))
-    top = whole.object(("tallytree", "model"), OPTIONAL)
+    top = whole.object(("tallytree", "model"), OPTIONAL, {"tallytree": VERSION})
     top["tallytree"].whole("the version of the format", VERSION, VERSION)
     for key in {"$schema", "title"} & top.keys():
         top[key].text()

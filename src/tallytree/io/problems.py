@@ -18,7 +18,7 @@ from tallytree.answers.tallies import tally_type
 from tallytree.answers.tally_table import Where
 from tallytree.bounding import Question, answered, check_operations, price_of
 from tallytree.errors import BudgetError, ModelError
-from tallytree.io.problem_parts import Parameter, as_parameter, check_names
+from tallytree.io.problem_parts import Parameter, as_parameter, check_names, check_relaxable
 from tallytree.kbest import diverse_k_best, k_best
 from tallytree.model.model import Model, checked_model
 from tallytree.planning.options import Options, PlanOptions, Strategy, read_options
@@ -312,10 +312,8 @@ class ProblemFile:
         memory_limit, order
             As for :meth:`plan`.
         """
-        if self.constraint is None or self.objective is not None:
-            raise ModelError(
-                "a relaxation bounds the best score under a constraint; give a constraint and no objective"
-            )
+        check_relaxable(self.objective, self.where)
+        assert self.constraint is not None
         limits: dict[str, Any] = {"memory_limit": memory_limit, "order": order}
         return relax(self.model, self.statistics, where=self.constraint, iterations=iterations, **limits)
 

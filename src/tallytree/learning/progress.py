@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
@@ -313,8 +313,7 @@ def shown_passes(verbose: bool) -> Iterator[Callback | None]:
         try:
             yield _forward(_rewrite)
         finally:
-            sys.stderr.write("\n")
-            sys.stderr.flush()
+            _write("\n")
     else:
         yield _forward(show_line)
 
@@ -335,10 +334,16 @@ def _forward(show: Callback) -> Callback:
 
 def show_line(progress: Progress) -> None:
     """Show a pass on its own line."""
-    sys.stderr.write(f"{progress}\n")
+    _write(f"{progress}\n")
 
 
 def _rewrite(progress: Progress) -> None:
     line = progress.within(shutil.get_terminal_size().columns - 1)
-    sys.stderr.write(f"\r{line}\033[K")
-    sys.stderr.flush()
+    _write(f"\r{line}\033[K")
+
+
+def _write(text: str) -> None:
+    """Write to standard error; progress that nobody can read must not end a training."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

@@ -27,6 +27,15 @@ def too_wide(what: str, use: str = "Use") -> BudgetError:
     return error
 
 
+def too_dense(variables: int, *, ordered: bool) -> BudgetError:
+    """Return the error for a graph whose programs have a step over too many variables."""
+    step = f"a step over {variables} variables or more"
+    step += ", which does not fit in any memory, even without statistics"
+    if ordered:
+        return too_wide(f"the given elimination order has {step}", "Leave out order=, or use")
+    return too_wide(f"the graph is too dense: every order tried has {step}")
+
+
 def advice(statistics: int) -> str:
     """Return advice for making a plan over this many statistics smaller."""
     if not statistics:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tallytree.errors import BudgetError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_wide
+from tallytree.planning.budget import advice, readable_bytes, readable_count, threads_for, too_dense
 from tallytree.planning.carried import Window, check_window, tally_limits
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.precision import Precision
@@ -130,10 +130,7 @@ class Plan:
                     "operation_limit, cap a statistic, or use fewer statistics or smaller weights"
                 ) from None
             if not self.skeleton.feasible:
-                raise too_wide(
-                    f"the graph is too dense: every order tried has a step over {self.skeleton.width + 1} "
-                    "variables or more, which does not fit in any memory, even without statistics"
-                ) from None
+                raise too_dense(self.skeleton.width + 1, ordered=self.options.order is not None) from None
             need = native.estimate_memory(self.skeleton, tables, *limits, mode, room, single)
             raise self._too_large(error.bytes, *need) from None
 
