@@ -67,6 +67,7 @@ _PHRASES = {
     r"tallytree\.relax\(model, where=…\)": "tallytree relax",
     r"tallytree\.solve\b": "tallytree solve",
     r"use tallytree\.score_between, or an": "use an",
+    r"; for a range of scores, use tallytree\.score_between": "",
     r"; a clique tree can also be passed": "",
     r"\bfixed= or allowed=": "fixed or observed states",
     _FIXED: r"--fix \1: \2 is not a state of this variable",
