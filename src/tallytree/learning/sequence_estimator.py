@@ -77,6 +77,7 @@ class SequenceEstimator(StructuredEstimator):
     def _listed(self, X: Iterable[Any]) -> list[Any]:
         examples = super()._listed(X)
         if not set(map(type, examples)) <= {list, tuple}:
+            examples = [one.to_numpy() if hasattr(one, "to_numpy") else one for one in examples]  # of pandas
             check_each(examples, _check_positions)
         return examples
 
