@@ -178,3 +178,12 @@ def test_an_svm_says_who_has_probabilities(name):
         getattr(svm, name)
     with pytest.raises(AttributeError, match="object has no attribute 'wieghts_'"):
         getattr(svm, "wieghts_")  # noqa: B009
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_attributes_of_sklearn_crfsuite_are_translated(kind):
+    for name, here in (("predict_single", r"predict\(\[x\]\)\[0\]"), ("state_features_", "emissions_")):
+        with pytest.raises(AttributeError, match=f"has no {name}, as in sklearn-crfsuite; use {here}$"):
+            getattr(kind(), name)
+    with pytest.raises(AttributeError, match=f"^'{kind.__name__}' object has no attribute 'predicts'$"):
+        kind().predicts  # noqa: B018
