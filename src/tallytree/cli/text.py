@@ -81,6 +81,7 @@ _PHRASES = {
     r"; (?:choose another|pass the negative label), as in \w+\(background=.*": "; set it with --background",
     r"such as HammingDistance, FBeta or ChunkFBeta": "such as hamming, f1 or chunk-f1",
     r"write the constraint in Python: tt\.valid_(bio(?:es)?)\(…\) & …": r"use --valid \1, of tallytree chunk",
+    r": pass states= or variables= to the model, .* or use numbers": "; use numbers",
     r"joined by &": "joined by `and`",
     r"alternative of \|": "alternative of `or`",
     r"(statistic nor a parameter; available are (?!none)[^;.]+)": r"\1; add one with --count NAME=STATE",
