@@ -45,6 +45,17 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
         tt.plots  # noqa: B018
 
 
+def test_python_suggests_the_name_that_was_meant():
+    for program, meant in (("tt.solv", "solve"), ("tt.losses.FBetta", "FBeta")):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import tallytree as tt; {program}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stderr.endswith(f". Did you mean: {meant!r}?\n")
+
+
 def test_a_package_without_its_dependencies_is_no_attribute_and_says_what_to_install():
     program = """
 import sys

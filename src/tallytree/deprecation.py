@@ -72,7 +72,8 @@ def renamed(
             setattr(sys.modules[module], name, value)  # found directly from now on
             return value
         if name not in names:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            text = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=sys.modules[module])
         warn_renamed(f"{module}.{name}", f"{module}.{names[name]}", stacklevel=3)
         return getattr(sys.modules[module], names[name])
 

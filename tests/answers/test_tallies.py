@@ -99,6 +99,25 @@ def test_what_is_not_a_tally(tally, says):
             ask(tally)
 
 
+def test_tallies_are_integers():
+    text = (
+        r"'\(B-NP <= 2\) and \(B-NP >= 3\)'; tallies are integers, and none is between 2 and 3; the nearest"
+    )
+    where = "'B-NP' == 2.5"
+    for ask in (
+        lambda: tt.solve(MODEL, [NAMED], where=where),
+        lambda: tt.profile(MODEL, [NAMED]).best(where=where),
+    ):
+        with pytest.raises(tt.InfeasibleError, match=text.replace("B-NP", '"?B-NP"?')):
+            ask()
+
+
+def test_nothing_is_attainable():
+    nothing = tt.profile(tt.Model([2], [((0,), [-np.inf] * 2)]), [tt.count(state=1, name="ones")])
+    with pytest.raises(tt.InfeasibleError, match=r"has the tally \(ones=1\); no tally is attainable$"):
+        nothing.at(1)
+
+
 def test_a_tally_that_nothing_has():
     profile, shares = tt.profile(MODEL, [NAMED]), tt.distribution(MODEL, [NAMED])
     text = r"no labelling has the tally \(B-NP=9\); the nearest attainable tallies are \(B-NP=3\), \(B-NP=2\)"

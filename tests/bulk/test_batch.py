@@ -190,10 +190,10 @@ def test_one_argument_serves_all_models_and_a_list_has_one_for_each():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"where": [ONES == 1]}, "where has 1 entries for 2 models; give one per model, or one for all"),
-        ({"statistics": [[ONES]]}, "statistics has 1 entries for 2 models"),
+        ({"where": [ONES == 1]}, "where has 1 entry for 2 models; give one per model, or one for all"),
+        ({"statistics": [[ONES]]}, "statistics has 1 entry for 2 models"),
         ({"where": 3}, "where must be one for all models or a list with one per model, got 3"),
-        ({"fixed": [{}]}, "fixed has 1 entries"),
+        ({"fixed": [{}]}, "fixed has 1 entry"),
         ({"errors": "ignore"}, "errors must be 'raise' or 'return', got 'ignore'"),
         ({"threads": 0}, "threads must be a positive integer or None, got 0"),
         ({"threads": True}, "threads must be"),

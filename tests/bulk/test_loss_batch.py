@@ -125,7 +125,7 @@ def test_what_is_wrong_is_said_as_for_one():
         assert isinstance(answer, tt.ModelError) and text in str(answer)
     with pytest.raises(tt.ModelError, match="scaling must be 'margin' or 'slack', got 'wide'"):
         tt.loss_augmented_batch([model], recipe, "wide", truths=truths[:1])
-    with pytest.raises(tt.ModelError, match="truths has 1 entries for 2 models"):
+    with pytest.raises(tt.ModelError, match="truths has 1 entry for 2 models"):
         tt.loss_augmented_batch([model, model], recipe, truths=truths[:1])
     with pytest.raises(tt.ModelError, match="loss must be one for all models or a list"):
         tt.loss_augmented_batch([model], "hamming", truths=truths[:1])

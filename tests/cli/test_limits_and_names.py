@@ -73,6 +73,21 @@ def test_quoted_names_may_have_equals_signs_and_spaces(spaced, capsys):
     assert "got 'days'; quote a name with spaces: 'wet days'" in capsys.readouterr().err
 
 
+def test_what_only_python_has_is_translated(spaced, capsys):
+    for arguments, text in (
+        (("--where", "valid_bio() and x <= 1"), "is not a function; use --valid bio, of tallytree chunk"),
+        (("--where", "'wet days' == 2.5"), "tallies are integers, and none is between 2 and 3; the nearest"),
+        (("--where", "'wet days' in (2, 3)"), "write 'wet days' == 2 or 'wet days' == 3"),
+    ):
+        assert run("solve", "spaced.json", *arguments) in (Exit.MALFORMED, Exit.INFEASIBLE)
+        assert text in capsys.readouterr().err
+    Path("plain.json").write_text('{"tallytree": 1, "model": {"cardinalities": [2]}}')
+    assert run("solve", "plain.json", "--fix", "0=wet") != Exit.OK
+    assert capsys.readouterr().err.endswith("The model has no names for them; use numbers\n")
+    assert run("solve", "plain.json", "--objective", "0 - score") != Exit.OK
+    assert "score_between" not in capsys.readouterr().err
+
+
 def test_marginals_are_a_table(spaced, capsys):
     lines = said(capsys, "marginals", "spaced.json").splitlines()
     assert lines[0] == "           dry  wet day"

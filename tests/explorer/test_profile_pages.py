@@ -10,7 +10,7 @@ from memory import rolled
 import tallytree as tt
 from tallytree.answers.profile import Profile
 from tallytree.explorer import page, write_page
-from tallytree.io import ProblemFile
+from tallytree.io import Parameter, ProblemFile
 
 
 def test_from_a_profile(tmp_path: Path):
@@ -57,3 +57,18 @@ def test_what_the_explorer_does_not_show(tmp_path: Path):
     with pytest.raises(tt.ModelError, match="single precision"):
         write_page(tt.profile(model, [tt.count(state=1)], precision="single"), file)
     assert not file.exists()
+
+
+def test_the_range_of_a_slider_is_given_as_in_a_file(tmp_path: Path):
+    model = tt.Model.chain(np.zeros((4, 2)), np.eye(2))
+    profile = tt.profile(model, [tt.count(state=1, name="ones")])
+    pages = []
+    for slider in ({"value": 0.5, "low": 0, "high": 4}, Parameter(0.5, 0, 4)):
+        write_page(profile, tmp_path / "page.html", objective="score - w*ones", parameters={"w": slider})
+        pages.append((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    for wrong in ({"low": 0}, {"value": 0.5, "hihg": 4}, {"value": "a"}):
+        with pytest.raises(
+            tt.ModelError, match=r"the parameter 'w' is .*; expected a finite number, or tally"
+        ):
+            write_page(profile, tmp_path / "page.html", objective="score - w*ones", parameters={"w": wrong})

@@ -88,6 +88,23 @@ def test_weights_of_examples(estimator, X, y, weight):
         estimator.fit(X, y, sample_weight=["many"] * len(X))
 
 
+@pytest.mark.parametrize("estimator", SEQUENCES)
+def test_words_need_features(estimator):
+    with pytest.raises(
+        tt.ModelError, match=r"example 0: a position .* got 'the'; .* features=WindowFeatures"
+    ):
+        estimator.fit([["the", "cat"]], [["O", "B-X"]])
+
+
+def test_tables_of_pandas_are_examples():
+    pd = pytest.importorskip("pandas")
+    X = [np.eye(3)[: len(one)] for one in LABELS]
+    tables = [pd.DataFrame(one, columns=["a", "b", "c"]) for one in X]
+    fitted, same = SequenceSVM().fit(X, LABELS), SequenceSVM().fit(tables, LABELS)
+    assert np.array_equal(fitted.weights_, same.weights_)
+    assert [one.tolist() for one in same.predict(tables)] == [one.tolist() for one in fitted.predict(X)]
+
+
 @pytest.mark.parametrize("estimator", OF_GRAPHS)
 def test_graphs_without_nodes_change_nothing(estimator):
     nothing = Graph(np.zeros((0, 3)), edges=np.zeros((0, 2), dtype=int))

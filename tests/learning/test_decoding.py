@@ -104,6 +104,20 @@ def test_one_infeasible_example_does_not_lose_the_others(kind):
         model.predict(X, where="C >= 1", errors="return")
 
 
+def test_a_list_of_constraints_has_one_for_each_example():
+    X = [[["a"], ["b"], ["a"]], [["a"], ["b"]]]
+    model = SequenceSVM().fit(X, [["A", "B", "A"], ["A", "B"]])
+    for decoder, labels in ((None, lambda z: z.tolist()), (KBestDecoder(1), lambda z: z[0].tolist())):
+        found = model.predict(X, where=["B == 0", None], decode=decoder)
+        assert [labels(one) for one in found] == [["A", "A", "A"], ["A", "B"]]
+        for wrong, text in (
+            (["B == 0"], "where has 1 entry for 2 examples; give one per example, or one for all"),
+            (["B == 0"] * 3, "where has 3 entries for 2 examples"),
+        ):
+            with pytest.raises(tt.ModelError, match=text):
+                model.predict(X, where=wrong, decode=decoder)
+
+
 @pytest.mark.parametrize("text", ["1 >= 0", "A - A == 0"])
 def test_constraints_that_always_hold_change_nothing(text):
     X = [[["a"], ["b"]], [["b"]]]
@@ -164,3 +178,12 @@ def test_an_svm_says_who_has_probabilities(name):
         getattr(svm, name)
     with pytest.raises(AttributeError, match="object has no attribute 'wieghts_'"):
         getattr(svm, "wieghts_")  # noqa: B009
+
+
+@pytest.mark.parametrize("kind", [SequenceSVM, SequenceCRF])
+def test_attributes_of_sklearn_crfsuite_are_translated(kind):
+    for name, here in (("predict_single", r"predict\(\[x\]\)\[0\]"), ("state_features_", "emissions_")):
+        with pytest.raises(AttributeError, match=f"has no {name}, as in sklearn-crfsuite; use {here}$"):
+            getattr(kind(), name)
+    with pytest.raises(AttributeError, match=f"^'{kind.__name__}' object has no attribute 'predicts'$"):
+        kind().predicts  # noqa: B018

@@ -186,6 +186,13 @@ def test_a_bare_integer_for_a_scope():
     assert "write (0,) for one variable" in refusal([(0, [0.0, 1.0])], np.float64, SIZES)
 
 
+def test_a_mapping_and_a_single_pair():
+    assert "the factors are a mapping; pass (scope, table) pairs, as in factors.items()" in refusal(
+        {(0, 1): np.eye(2)}, np.float64, SIZES
+    )
+    assert "Write a list of pairs: [((0, 1), table)]" in refusal([(0, 1), np.eye(2)], np.int64)
+
+
 def test_a_nested_scope():
     assert "(0, 1) is not a variable" in refusal([(((0, 1),), [0.0, 1.0])], np.float64, SIZES)
 

@@ -160,6 +160,12 @@ def test_a_restricted_chain_keeps_its_shape_and_its_plans():
     assert tt.solve(shared, fixed={0: 0, 2: 1}).assignment[[0, 2]].tolist() == [0, 1]
 
 
+def test_a_cell_outside_of_a_grid():
+    grid = tt.Model.grid(np.zeros((3, 5, 2)), np.eye(2), np.eye(2))
+    with pytest.raises(tt.ModelError, match=r"variable \(9, 0\); its rows are 0 to 2 and its columns 0 to 4"):
+        tt.solve(grid, fixed={(9, 0): 0})
+
+
 def test_grids_and_constraints():
     stay = np.eye(2)
     model = tt.Model.grid(np.tile([0.0, 0.3], (3, 3, 1)), stay, stay)

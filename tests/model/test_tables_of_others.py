@@ -1,5 +1,6 @@
 """Arrays and names as data scientists have them: pandas, objects, transposed arrays, batches of samples."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -49,10 +50,37 @@ def test_numbers_as_objects():
     assert model.score([1, 0, 1]) == 4.5
     counts = tt.node_statistic(np.array([[0, 2**40 - 1]], dtype=object))
     assert counts.tally([1]) == 2**40 - 1
-    with pytest.raises(
-        tt.ModelError, match=r"got an array of dtype object; convert it with \.astype\(float\)"
-    ):
+    with pytest.raises(tt.ModelError, match=r"got None at \[0, 0\]; replace it by a number"):
         tt.Model.chain([[None, 1.0]], PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("unary", "text"),
+    [
+        ([[0, 1, 2], [0, 1], [0, 1, 1]], "array of numbers: row 1 has 2 numbers, row 0 has 3"),
+        ([["0", "1"], ["2", "1"]], "got '0' at [0, 0]; convert text with np.array(…).astype(float)"),
+        (np.array([["0", "1"]]), "got '0' at [0, 0]; convert text with .astype(float)"),
+        ([[0, 1], [2, "x"]], "got 'x' at [1, 1]; replace it by a number"),
+        ([[0, 1j]], "got an array of dtype complex128"),
+    ],
+)
+def test_what_is_no_number_is_named(unary, text):
+    with pytest.raises(tt.ModelError, match=re.escape(text)):
+        tt.Model.chain(unary, PAIRS)
+
+
+def test_what_is_no_number_in_pandas_is_named():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"dry": [0.0, 1.0], "wet": ["1", "2"]})
+    for table, text in (
+        (frame, "got '1' at [0, 1], in the column 'wet'; convert text with .astype(float)"),
+        (frame.assign(wet=[1, "x"]), "got 'x' at [1, 1], in the column 'wet'; replace it by a number"),
+    ):
+        with pytest.raises(tt.ModelError, match=re.escape(text)):
+            tt.Model.chain(table, PAIRS)
+    model = tt.Model.chain(frame.astype(float), PAIRS)
+    with pytest.raises(tt.ModelError, match=r"pass states= or variables= .* states=df\.columns for a Data"):
+        tt.count(model, state="wet")
 
 
 def test_names_of_states_are_counted():
@@ -89,7 +117,7 @@ def test_tables_of_pandas():
         assert model.variables[0] == "2026-11-01"
     best = tt.solve(model, fixed=pd.Series({1: "wet"}))
     assert frame.assign(state=best.labels)["state"].tolist() == ["wet", "wet", "wet"]
-    with pytest.raises(tt.ModelError, match=r"\.astype\(float\)"):
+    with pytest.raises(tt.ModelError, match=r"got <NA> at \[2, 1\], in the column 'wet'; replace it"):
         tt.Model.chain(frame.astype("Float64").mask(frame > 2), PAIRS)
 
 
@@ -129,7 +157,7 @@ def test_dates_as_variables():
 def test_tables_with_other_columns_and_missing_values():
     pd = pytest.importorskip("pandas")
     scores = pd.DataFrame(UNARY, columns=["dry", "wet"], index=pd.date_range("2026-11-01", periods=3))
-    with pytest.raises(tt.ModelError, match="the column 'index' holds no numbers; leave it out"):
+    with pytest.raises(tt.ModelError, match="the column 'index'; this column holds no numbers; leave it out"):
         tt.Model.chain(scores.reset_index(), np.zeros((3, 3)))
     model = tt.Model.chain(scores, PAIRS, states=scores.columns)
     with pytest.raises(tt.ModelError, match=r"fixed\[1\] is nan.*\. Leave out missing values.*dropna"):

@@ -65,8 +65,9 @@ def test_text_is_refused_where_it_is_compared():
     for wrong in (lambda: wet <= "2", lambda: bound + "2"):
         with pytest.raises(tt.ModelError, match=r"integers, got '2'\. Convert it with int\(…\)"):
             wrong()
-    with pytest.raises(tt.ModelError, match="A statistic equals no text: write `ones == 2`"):
-        tt.solve(CHAIN, where=wet == "2")
+    for wrong in (wet == "2", wet == np.array([2]), wet == wet):
+        with pytest.raises(tt.ModelError, match="from a statistic and a single integer: write `ones == 2`"):
+            tt.solve(CHAIN, where=wrong)
 
 
 def test_constraints_are_shown_as_they_are_written():
@@ -93,8 +94,12 @@ def test_what_is_not_linear():
     for ask, advice in (
         (lambda: abs(wet - dry) <= 1, r"`\(a - b <= 1\) & \(b - a <= 1\)`"),
         (lambda: wet % 2 == 0, r"\(wet\) % 2 is not linear; compute it in the objective"),
-        (lambda: wet / 2 >= 1, "in the objective"),
+        (lambda: abs(wet) <= 1, r"in the objective, .*np\.where\(abs\(a - b\) <= 1, score, -np\.inf\)`$"),
+        (lambda: wet / 2 >= 1, r"Multiply out: `a == 2` instead of `a / 2 == 1`"),
+        (lambda: wet // 2 >= 1, r"np\.where\(a // 2 == 1, score, -np\.inf\)"),
         (lambda: tt.solve(CHAIN, where=[wet == 1, dry == 2]), "Join several with &"),
+        (lambda: tt.solve(CHAIN, where=wet), "Compare it with an integer, as in `wet == 2`"),
+        (lambda: tt.solve(CHAIN, where={"wet": 2}), "with the names of the statistics: 'wet == 2'"),
     ):
         with pytest.raises(tt.ModelError, match=advice):
             ask()

@@ -308,3 +308,13 @@ def test_the_range_in_an_error_is_attained():
     ones = tt.count(model, state=1, name="ones")
     with pytest.raises(tt.InfeasibleError, match="ones ranges from 420 to 420"):
         tt.solve(model, where=ones <= 60)
+
+
+@pytest.mark.parametrize("make", [tt.matches, tt.mismatches])
+def test_a_labelling_needs_its_model(make):
+    model = tt.Model.chain(np.zeros((2, 2)), np.eye(2))
+    for wrong in (([0, 1],), ([0, 1], model), (model,)):
+        with pytest.raises(
+            tt.ModelError, match=r"pass the model and a labelling of it, as in tt\.mismatches\("
+        ):
+            make(*wrong)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tallytree.answers.tallies import nearest_tallies
+from tallytree.answers.tallies import nearest_tallies, unsatisfied
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.model import Model
@@ -28,7 +28,7 @@ _MOST_RANGES = 12
 
 def unsatisfiable(query: Query[Any], options: PlanOptions, noun: str = "labelling") -> InfeasibleError:
     """Return the error for a constraint that nothing satisfies."""
-    return InfeasibleError(f"no {noun} satisfies '{query.where}'; {nearest(query, options)}")
+    return unsatisfied(noun, query.where, nearest(query, options))
 
 
 def nearest(query: Query[Any], options: PlanOptions) -> str:

@@ -320,7 +320,7 @@ def _check_monotone(
             f"the objective decreases in the score{_at_tally(tallies[row], names)}: it is "
             f"{lower[row, at]:.6g} at score {points[row, at + 1]:.6g} and {upper[row, at]:.6g} at "
             f"{points[row, _ABOVE[at]]:.6g}; only objectives that are non-decreasing in the score can be "
-            "maximised exactly"
+            "maximised exactly; for a range of scores, use tallytree.score_between"
         )
 
 

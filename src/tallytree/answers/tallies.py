@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.model.inputs import suggestion
+from tallytree.statistics.constraints import And, Constraint
+from tallytree.statistics.linear import Comparison
 from tallytree.values import integral
 
 
@@ -180,6 +183,26 @@ def unattained(
     )
 
 
+def unsatisfied(noun: str, constraint: Constraint | None, near: str) -> InfeasibleError:
+    """Return the error for a constraint that nothing satisfies; ``near`` has the nearest tallies.
+
+    Examples
+    --------
+    >>> from tallytree.statistics.recipes import count
+    >>> ones = count(state=1, name="ones")
+    >>> unsatisfied("labelling", (ones <= 2) & (ones >= 3), "…")
+    InfeasibleError("no labelling satisfies '(ones <= 2) and (ones >= 3)'; tallies are integers, and none is
+    between 2 and 3; …")
+    """
+    notes = [
+        f"tallies are integers, and none is between {below.bound} and {above.bound}; "
+        for below, above in pairwise(constraint.parts if isinstance(constraint, And) else ())
+        if isinstance(below, Comparison) and isinstance(above, Comparison) and below.terms == above.terms
+        if (below.relation, above.relation, above.bound - below.bound) == ("<=", ">=", 1)
+    ]
+    return InfeasibleError(f"no {noun} satisfies '{constraint}'; {''.join(notes)}{near}")
+
+
 def nearest_tallies(
     names: Sequence[str], tallies: NDArray[np.int64], missed: NDArray[Any], read: Iterable[Any] = ()
 ) -> str:
@@ -187,11 +210,13 @@ def nearest_tallies(
 
     `read`: the statistics of the constraint, of which the caps are named.
     """
+    if not len(tallies):
+        return "no tally is attainable"
     rows = np.argsort(np.broadcast_to(missed, len(tallies)), kind="stable")[:3]
     shown = (_named(names, row) for row in tallies[rows].tolist())
     caps = [(s.name, s.cap) for s in read if getattr(s, "cap", None) is not None]
     notes = [f"; {name} is capped, so {cap} means {cap} or more" for name, cap in caps]
-    return f"the nearest attainable tallies are {', '.join(shown) or 'none'}{''.join(notes)}"
+    return f"the nearest attainable tallies are {', '.join(shown)}{''.join(notes)}"
 
 
 def _named(names: Sequence[str], tally: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ from tallytree.answers.listed import Answers, Shown
 from tallytree.answers.objective import Objective, as_objective, evaluate_objective
 from tallytree.answers.ranking import Ranked, Ranking, by_objective
 from tallytree.answers.root_table import RootTable
-from tallytree.answers.tallies import Tally, nearest_tallies
+from tallytree.answers.tallies import Tally, nearest_tallies, unsatisfied
 from tallytree.deprecation import warn_renamed
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.planning.budget import Budget
@@ -328,7 +328,7 @@ class TallyTable(RootTable, Generic[Answer]):
         if not len(rows):
             missed = constraint.violation(columns)
             near = nearest_tallies(self._names, self.tallies, missed, constraint.statistics)
-            raise InfeasibleError(f"no {self.noun} satisfies '{constraint}'; {near}")
+            raise unsatisfied(self.noun, constraint, near)
         return rows
 
     def _constraint(self, where: Where) -> Constraint:

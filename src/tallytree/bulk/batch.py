@@ -26,19 +26,24 @@ from tallytree.reductions.reduction import Reduction, as_reduction
 from tallytree.solving import ask, best_of
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 Statistics = Iterable[Statistic | Recipe]
 
 
-def one_each(given: Any, count: int, name: str, kind: Any) -> Iterable[Any]:
-    """Return an argument for each problem: a single value is for all of them, a sequence has one for each."""
+def one_each(given: Any, count: int, name: str, kind: Any, noun: str = "model") -> Iterable[Any]:
+    """Return an argument for each problem: a single value is for all of them, a sequence has one for each.
+
+    `noun`: what a problem is called in errors.
+    """
     if given is None or isinstance(given, kind):
         return repeat(given, count)
     if not isinstance(given, (list, tuple)):
-        raise ModelError(f"{name} must be one for all models or a list with one per model, got {given!r}")
+        raise ModelError(f"{name} must be one for all {noun}s or a list with one per {noun}, got {given!r}")
     if len(given) != count:
         raise ModelError(
-            f"{name} has {len(given)} entries for {count} models; give one per model, or one for all"
+            f"{name} has {counted(len(given), 'entry')} for {counted(count, noun)}; give one per {noun}, or "
+            "one for all"
         )
     return given
 

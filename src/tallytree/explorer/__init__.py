@@ -50,7 +50,7 @@ def write_page(
     *,
     objective: str | None = None,
     where: str | Constraint | None = None,
-    parameters: Mapping[str, float | Parameter] | None = None,
+    parameters: Mapping[str, float | Parameter | Mapping[str, float]] | None = None,
     title: str = "tallytree explorer",
     memory_limit: float | None = None,
     operation_limit: float | None = MOST_OPERATIONS,
@@ -109,7 +109,7 @@ def _problem_of(
     profile: Profile,
     objective: str | None,
     where: str | Constraint | None,
-    parameters: Mapping[str, float | Parameter] | None,
+    parameters: Mapping[str, float | Parameter | Mapping[str, float]] | None,
 ) -> ProblemFile:
     """Return the problem of a profile."""
     if not profile.reduction.trivial:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +19,17 @@ class Parameter(NamedTuple):
     high: float | None = None
 
 
-def as_parameter(name: str, given: float | Parameter) -> Parameter:
-    """Return a parameter with its range; values must be finite."""
-    parameter = given if isinstance(given, Parameter) else Parameter(given)
+def as_parameter(name: str, given: float | Parameter | Mapping[str, float]) -> Parameter:
+    """Return a parameter with its range, which may be given as in a problem file; values must be finite.
+
+    Examples
+    --------
+    >>> as_parameter("weight", {"value": 1, "low": 0, "high": 4})
+    Parameter(value=1.0, low=0.0, high=4.0)
+    """
+    if isinstance(given, Mapping) and {"value"} <= set(given) <= set(Parameter._fields):
+        given = Parameter(**given)
+    parameter = given if isinstance(given, Parameter) else Parameter(given)  # type: ignore[arg-type]
     try:
         numbers = [float(number) for number in parameter if number is not None]
         right = all(np.isfinite(numbers))
@@ -30,8 +38,9 @@ def as_parameter(name: str, given: float | Parameter) -> Parameter:
     if not right:
         shown = parameter.value if parameter[1:] == (None, None) else tuple(parameter)
         raise ModelError(
-            f"the parameter {name!r} is {shown!r}; expected a finite number, or "
-            "tallytree.io.Parameter(value, low, high) with finite numbers"
+            f"the parameter {name!r} is {shown!r}; expected a finite number, "
+            "or tallytree.io.Parameter(value, low, high) with finite numbers, or a mapping {'value': …, "
+            "'low': …, 'high': …}"
         )
     low, high = parameter.low, parameter.high
     if low is not None and high is not None and low > high:

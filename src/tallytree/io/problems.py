@@ -54,8 +54,8 @@ class ProblemFile:
         ``"score"`` is the same as none. It must be non-decreasing in the score.
     where : str, Formula or Constraint, optional
         The constraint to satisfy.
-    parameters : mapping of str to number or Parameter, optional
-        The values of the other names in the formulas.
+    parameters : mapping of str to number, Parameter or mapping, optional
+        The values of the other names, with a range if given as ``{"value": …, "low": …, "high": …}``.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class ProblemFile:
         objective: str | Formula | None = None,
         *,
         where: str | Formula | Constraint | None = None,
-        parameters: Mapping[str, float | Parameter] | None = None,
+        parameters: Mapping[str, float | Parameter | Mapping[str, float]] | None = None,
     ) -> None:
         self.model = checked_model(model)
         self.statistics = bind(model, statistics)

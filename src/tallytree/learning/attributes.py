@@ -31,6 +31,9 @@ Rows = Any
 """A sparse matrix in row order, one row for each position."""
 
 
+_WORDS = "; for sentences of words, set features=WindowFeatures()"
+
+
 def attributes(position: Any) -> Iterator[tuple[str, float]]:
     """Iterate over the attributes of a position and their values.
 
@@ -47,7 +50,7 @@ def attributes(position: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(position, str) or not isinstance(position, Iterable):
         raise ModelError(
             "a position must be a list of strings, a dictionary of attributes or a row of numbers, got "
-            f"{position!r}"
+            f"{position!r}{_WORDS if isinstance(position, str) else ''}"
         )
     else:
         for name in position:

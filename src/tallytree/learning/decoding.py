@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,9 @@ class Decoder(ABC):
 
         With ``errors="return"``, examples without a prediction have the error in its place.
         """
-        return [attempted(partial(self, model, where), number, errors) for number, model in enumerate(models)]
+        each = where if isinstance(where, list) else repeat(where)  # a list has one for each
+        pairs = enumerate(zip(models, each, strict=False))
+        return [attempted(partial(self, model, one), number, errors) for number, (model, one) in pairs]
 
 
 @dataclass(frozen=True)

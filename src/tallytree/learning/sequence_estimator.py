@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,14 @@ def _check_orientation(X: Sequence[Any], y: Sequence[Any]) -> None:
         )
 
 
+_OF_CRFSUITE = {
+    "predict_single": "predict([x])[0]",
+    "predict_marginals_single": "predict_marginals([x])[0]",
+    "state_features_": "emissions_",
+    "transition_features_": "transitions_",
+}
+"""Attributes in sklearn-crfsuite, and what they are here."""
+
 _IN_BATCHES = (BestDecoder, ExpectedFBeta, MaxExpected)
 """Decoders that predict many sequences at once."""
 
@@ -56,6 +64,16 @@ class SequenceEstimator(StructuredEstimator):
     features: WindowFeatures | None
 
     encoder_: Encoder
+
+    if not TYPE_CHECKING:  # type checkers see no attributes that are not declared
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self).__name__
+            if name in _OF_CRFSUITE:
+                raise AttributeError(
+                    f"{kind} has no {name}, as in sklearn-crfsuite; use {_OF_CRFSUITE[name]}"
+                )
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
     def emissions_(self) -> np.ndarray:
@@ -77,6 +95,7 @@ class SequenceEstimator(StructuredEstimator):
     def _listed(self, X: Iterable[Any]) -> list[Any]:
         examples = super()._listed(X)
         if not set(map(type, examples)) <= {list, tuple}:
+            examples = [one.to_numpy() if hasattr(one, "to_numpy") else one for one in examples]  # of pandas
             check_each(examples, _check_positions)
         return examples
 

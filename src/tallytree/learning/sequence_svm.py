@@ -113,4 +113,4 @@ class SequenceSVM(SequenceEstimator, StructuredSVM):
             if name in _OF_CRFS:
                 reason = "its scores are not probabilities"
                 raise AttributeError(f"{kind} has no {name}: {reason}; use SequenceCRF")
-            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            return super().__getattr__(name)

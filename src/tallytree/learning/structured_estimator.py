@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tallytree.answers.tally_table import Where
 from tallytree.bounds import PacBayesBound, pac_bayes
+from tallytree.bulk.batch import one_each
 from tallytree.bulk.jobs import Errors, check_errors
 from tallytree.errors import ModelError
 from tallytree.learning.decoding import BestDecoder, Decoder
@@ -228,8 +229,10 @@ class StructuredEstimator(RecipeEstimator):
             :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`ExpectedFBeta` the
             labelling with the largest expected F.
         where : Constraint or str, optional
-            A constraint on every labelling, such as ``tt.count(state="B-NP") >= 1``. In a string, a label is
-            the number of positions that have it: ``"O <= 3 and 'B-NP' >= 1"``.
+            A constraint on every labelling, such as ``tt.count(state="B-NP") >= 1``, or a list with one for
+            each example. In a string, a label is the number of positions that have it: ``"O <= 3 and 'B-NP'
+            >= 1"``. To limit chunks from above, add ``tt.valid_bio()``, because they may otherwise begin
+            with an I-label: ``tt.valid_bio() & (tt.count(state="B-NP") <= 2)``.
         errors : {"raise", "return"}
             What to do if no labelling of an example satisfies the constraint, or if its tables exceed the
             memory limit: raise the first such error, or return each in place of the prediction.
@@ -245,7 +248,10 @@ class StructuredEstimator(RecipeEstimator):
             got = f"the class {decode.__name__}; call it" if isinstance(decode, type) else repr(decode)
             raise ModelError(f"decode= needs a decoder, such as MaxExpected('chunk-f1'); got {got}")
         check_errors(errors)
-        predictions = self._predicted(self._listed(X), decoder, self._condition(where), errors)
+        examples, conditions = self._listed(X), self._condition(where)
+        if isinstance(conditions, list):
+            conditions = list(one_each(conditions, len(examples), "where", Constraint, "example"))
+        predictions = self._predicted(examples, decoder, conditions, errors)
         self._check_scale(decoder)
         return predictions
 
@@ -263,7 +269,7 @@ class StructuredEstimator(RecipeEstimator):
         if not isinstance(where, str):
             more = "; compare it with a number" if isinstance(where, (Statistic, Recipe)) else ""
             raise ModelError(
-                f"where= needs a constraint, such as tt.count(state='B-NP') <= 2; got {brief(where)}{more}"
+                f"where= needs a constraint, such as tt.count(state='B-NP') >= 2; got {brief(where)}{more}"
             )
         if self.labels_.names is None:
             raise ModelError(

@@ -293,7 +293,10 @@ def suggestion(item: object, names: Names | None) -> str:
     if not isinstance(item, str):
         return ""
     if names is None:
-        return ". The model has no names for them: pass names to the model, or use numbers"
+        return (
+            ". The model has no names for them: pass states= or variables= to the model, such as "
+            "states=df.columns for a DataFrame, or use numbers"
+        )
     close = nearest(item, names)
     return "" if close is None else f". Did you mean {close!r}?"
 

@@ -5,7 +5,7 @@ Malformed input is rejected here, so that the rest of the library need not check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from numbers import Number
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tallytree.errors import ModelError
 from tallytree.model.blocks import LARGEST_INTEGER, Block
-from tallytree.values import is_masked, read_only
+from tallytree.values import counted, is_masked, read_only
 
 Pair = tuple[Iterable[int], ArrayLike]
 """A scope and its table: axis ``i`` of the table belongs to variable ``scope[i]``."""
@@ -89,6 +89,9 @@ def integer_tables(tables: ArrayLike, name: Name) -> NDArray[np.int64]:
 def _grouped(pairs: Iterable[Pair], noun: str) -> Iterable[tuple[list[int], list[Any], list[Any]]]:
     """Collect (numbers, scopes, tables) of the pairs whose tables have the same shape."""
     groups: dict[tuple[int, ...], tuple[list[int], list[Any], list[Any]]] = {}
+    if isinstance(pairs, Mapping):
+        one = noun.split()[-1]
+        raise ModelError(f"the {one}s are a mapping; pass (scope, table) pairs, as in {one}s.items()")
     for number, pair in enumerate(pairs):
         scope, table = _split(pair, f"{noun} {number}")
         if table.ndim != len(scope):
@@ -113,10 +116,10 @@ def _split(pair: Pair, name: str) -> tuple[tuple[int, ...], NDArray[Any]]:
     try:
         variables = tuple(scope.tolist() if isinstance(scope, np.ndarray) else scope)
     except TypeError:
-        raise ModelError(
-            f"{name} has scope {scope!r}: a scope is a tuple of variable numbers; write ({scope!r},) for one "
-            "variable"
-        ) from None
+        advice = f"a scope is a tuple of variable numbers; write ({scope!r},) for one variable"
+        if isinstance(table, (int, np.integer)):
+            advice = f"the scope of a single pair? Write a list of pairs: [(({scope!r}, {table!r}), table)]"
+        raise ModelError(f"{name} has scope {scope!r}: {advice}") from None
     return variables, numeric(table, f"the table of {name}")
 
 
@@ -129,24 +132,49 @@ def numeric(value: ArrayLike, name: str) -> NDArray[Any]:
         if array.dtype == object:  # numbers as objects, as in tables of pandas with nullable types
             array = np.array(array.tolist()).reshape(array.shape)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: tensors that require a gradient
-        raise ModelError(f"{name} is not a rectangular array of numbers: {error}") from None
-    if array.dtype.kind not in "biuf":
-        advice = "; convert it with .astype(float)" if array.dtype == object else ""
         raise ModelError(
-            f"{name} must hold numbers that fit 64 bits, got an array of dtype {array.dtype}"
-            f"{_other_column(value) or advice}"
-        )
+            f"{name} is not a rectangular array of numbers: {_other_length(value) or error}"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"{name} must hold numbers that fit 64 bits, got {_no_number(value, array.dtype)}")
     return array
 
 
-def _other_column(table: Any) -> str:
-    """Return the end of a message about a table of pandas with a column of dates or text."""
-    if not hasattr(table, "columns"):
-        return ""
-    for column, values in zip(table.columns, np.asarray(table).T, strict=True):
-        if not any(isinstance(value, Number) for value in values):
-            return f"; the column {column!r} holds no numbers; leave it out"
+def _other_length(rows: Any) -> str:
+    """Return which row has another length than the first, for an error message."""
+    sizes = [len(row) if isinstance(row, Sized) else 0 for row in rows] if isinstance(rows, Iterable) else []
+    for number, size in enumerate(sizes):
+        if size != sizes[0]:
+            return f"row {number} has {counted(size, 'number')}, row 0 has {sizes[0]}"
     return ""
+
+
+def _no_number(value: Any, dtype: Any) -> str:
+    """Return the first entry that is not a number, with its place and a remedy, for an error message."""
+    entries = np.asarray(value, dtype=object)
+    columns: Any = getattr(value, "columns", None)
+    for index, entry in np.ndenumerate(entries):
+        if not isinstance(entry, Number):
+            column = columns[index[-1]] if columns is not None else None
+            place = f"{list(index)}" if column is None else f"{list(index)}, in the column {column!r}"
+            return f"{entry!r} at {place}; {_remedy(value, entries[..., index[-1]], column)}"
+    return f"an array of dtype {dtype}"
+
+
+def _remedy(value: Any, column: NDArray[Any], name: object) -> str:
+    """Say what to do about entries that are not numbers."""
+    if all(isinstance(entry, str) and _is_number(entry) for entry in column.flat):
+        return f"convert text with {'' if hasattr(value, 'astype') else 'np.array(…)'}.astype(float)"
+    if name is not None and not any(isinstance(entry, Number) for entry in column.flat):
+        return "this column holds no numbers; leave it out"
+    return "replace it by a number"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(float(text) <= LARGEST_SCORE)
+    except ValueError:
+        return False
 
 
 def _scope_array(scopes: Sequence[Any], name: Name) -> NDArray[Any]:

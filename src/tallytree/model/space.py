@@ -223,12 +223,15 @@ class Space(Frozen):
             raise ModelError(f"variable {twice} is given twice; give each variable once")
         return np.array(indices, dtype=np.int64)
 
-    def _variable_index(self, variable: str | int) -> int:
+    def _variable_index(self, variable: object) -> int:
         index = code_in(variable_key(self._flat(variable)), self.variables, len(self))
         if index < 0:
+            known = f"the variables are {listed_states(self.variables, len(self))}"
+            if isinstance(variable, tuple) and len(self.shape) == 2:  # the cell of a grid
+                rows, columns = (listed_states(None, n) for n in self.shape)
+                known = f"its rows are {rows} and its columns {columns}"
             raise ModelError(
-                f"this model has no variable {variable!r}; the variables are "
-                f"{listed_states(self.variables, len(self))}{suggestion(variable, self.variables)}"
+                f"this model has no variable {variable!r}; {known}{suggestion(variable, self.variables)}"
             )
         return index
 

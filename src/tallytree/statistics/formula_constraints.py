@@ -243,6 +243,11 @@ def _arithmetic(operation: str) -> Callable[..., Value]:
     def apply(*values: Value) -> Value:
         if not any(isinstance(value, (Linear, Constraint)) for value in values):
             return _on_numbers(operation, *values)
+        if operation == "/":
+            raise ModelError(
+                "in a constraint, statistics can only be combined with integers; multiply out: 'a == 2' "
+                "instead of 'a / 2 == 1'"
+            )
         if operation not in _LINEAR:
             raise ModelError(
                 f"'{operation}' of statistics is not linear, so it cannot be used in a constraint. {_INSTEAD}"

@@ -43,6 +43,8 @@ FUNCTIONS: dict[str, tuple[int, int]] = {  # the smallest and the largest number
     "min": (1, MOST_INSTRUCTIONS),
     "where": (3, 3),
 }
+ONLY_IN_PYTHON = ("regular", "valid_bio", "valid_bioes")
+"""Constraints on the labelling as a whole, which formulas do not have."""
 QUOTES = "'\"`"
 RESERVED = frozenset({"and", "or", "not", "inf", *FUNCTIONS})
 
@@ -53,6 +55,7 @@ TOKEN = re.compile(
     r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/()<>,]))",
     re.ASCII,
 )
+_MEMBERSHIP = re.compile(r"(not\s+)?in\s*\(")
 INSTEAD = {
     "=": "==",
     "=>": ">=",
@@ -117,7 +120,13 @@ class Parser:
         return kind
 
     def _spaced(self) -> str:
-        """Explain quotes if a name with spaces may have been meant."""
+        """Explain comparisons if Python's `in` was meant, and quotes if a name with spaces may have been."""
+        before, here = self.tokens[self.next - 1], self.tokens[self.next]
+        membership = _MEMBERSHIP.match(self.text, here.at)
+        if membership and before.kind in ("name", "quoted"):
+            name = self.text[before.at : here.at].strip()
+            relation, word = ("!=", "and") if membership[1] else ("==", "or")
+            return f"; write {name} {relation} 2 {word} {name} {relation} 3"
         first = last = self.next
         while first and self.tokens[first - 1].kind == "name":
             first -= 1
@@ -242,8 +251,10 @@ class Parser:
         """Read arguments; the minimum or maximum of many is taken pairwise, so that the stack stays short."""
         name = function.text
         if name not in FUNCTIONS:
-            known = "abs, exp, log, max, min and where"
-            self._refuse(function.at, f"'{name}' is not a function; the functions are {known}")
+            known = "the functions are abs, exp, log, max, min and where"
+            if name in ONLY_IN_PYTHON:
+                known = f"write the constraint in Python: tt.{name}(…) & …"
+            self._refuse(function.at, f"'{name}' is not a function; {known}")
         least, most = FUNCTIONS[name]
         count = 0
         while count == 0 or self._take(","):

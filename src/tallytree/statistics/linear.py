@@ -17,7 +17,7 @@ from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.domain import Domain
 from tallytree.statistics.formulas import quoted_name
 from tallytree.statistics.joining import Joined, Sum
-from tallytree.statistics.operands import MULTIPLY, integer, not_a_product, not_linear
+from tallytree.statistics.operands import MULTIPLY, integer, not_a_product, not_linear, not_whole
 from tallytree.values import Frozen, set_once
 
 Relation = Literal["<=", ">=", "==", "!="]
@@ -86,17 +86,17 @@ class Expression(Frozen, ABC):
     __or__ = __rand__ = __ror__ = __and__
 
     def __abs__(self) -> NoReturn:
-        raise not_linear(
-            f"abs({self.linear()})", ": instead of `abs(a - b) <= 1` write `(a - b <= 1) & (b - a <= 1)`"
-        )
+        instead = ": instead of `abs(a - b) <= 1` write `(a - b <= 1) & (b - a <= 1)`"
+        raise not_linear(f"abs({self.linear()})", "abs(a - b) <= 1", instead)
 
     def __mod__(self, other: object) -> NoReturn:
-        raise not_linear(f"({self.linear()}) % {other!r}")
+        raise not_linear(f"({self.linear()}) % {other!r}", "a % 2 == 0")
 
     def __truediv__(self, other: object) -> NoReturn:
-        raise not_linear(f"({self.linear()}) / {other!r}")
+        raise not_whole(f"({self.linear()}) / {other!r}")
 
-    __floordiv__ = __truediv__
+    def __floordiv__(self, other: object) -> NoReturn:
+        raise not_linear(f"({self.linear()}) // {other!r}", "a // 2 == 1")
 
     # ``==`` builds a constraint, so only statistics, which define their own ``==``, can be keys
     def __hash__(self) -> int:

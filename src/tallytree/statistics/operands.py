@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from numbers import Real
 
@@ -27,11 +28,19 @@ def integer(number: object, fractional: str = ROUND) -> int:
         ) from None
 
 
-def not_linear(written: str, instead: str = "") -> ModelError:
-    """Return the error for an operation on statistics that is not linear."""
+def not_linear(written: str, condition: str, instead: str = "") -> ModelError:
+    """Return the error for an operation on statistics that is not linear; ``condition``: an example of it."""
     return ModelError(
-        f"{written} is not linear{instead}; compute it in the objective, which receives every tally, as in "
-        "`np.where(a % 2 == 0, score, -np.inf)`"
+        f"{written} is not linear{instead}; {instead and 'or '}compute it in the objective, which receives "
+        f"every tally, as in `np.where({condition}, score, -np.inf)`"
+    )
+
+
+def not_whole(written: str) -> ModelError:
+    """Return the error for a statistic divided by a number or by another statistic."""
+    return ModelError(
+        f"{written} is a fraction, and statistics can only be combined with integers. Multiply out: "
+        "`a == 2` instead of `a / 2 == 1`"
     )
 
 
@@ -47,15 +56,23 @@ def not_a_constraint(value: object) -> ModelError:
     """Return the error for a value that was given for a constraint."""
     if isinstance(value, (bool, np.bool_)):
         return ModelError(
-            f"got {value} for a constraint. Between two statistics `a == b` asks whether they are the same "
-            "statistic; for equal tallies write `a - b == 0`. A statistic equals no text: write `ones == 2`, "
-            "or the whole constraint as text, 'ones == 2'"
+            f"got {value} for a constraint. `==` only makes one from a statistic and a single integer: write "
+            "`ones == 2`, or the whole constraint as text, 'ones == 2'. Between two statistics it asks "
+            "whether they are the same statistic; for equal tallies write `a - b == 0`"
         )
-    advice = "Put each comparison in parentheses: `(ones >= 2) & (ones <= 5)`"
+    advice = "Compare a statistic with an integer"
     if isinstance(value, (list, tuple)):
         advice = "Join several with &: `(ones >= 2) & (twos <= 5)`"
     if isinstance(value, str):
         advice = "A string is accepted only as where=, with the statistics that it names"
+    if isinstance(value, Mapping):
+        wanted = " and ".join(f"{name} == {number!r}" for name, number in list(value.items())[:2])
+        advice = f"Write it as text, with the names of the statistics: '{wanted}'"
+    if hasattr(value, "linear"):
+        advice = (
+            f"Compare it with an integer, as in `{value.linear()} == 2`. Put each comparison in parentheses: "
+            "`(ones >= 2) & (ones <= 5)`"
+        )
     return ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {advice}")
 
 

@@ -215,7 +215,7 @@ def _by_cardinality(
 
 def matches(
     model: Domain,
-    labelling: ArrayLike,
+    labelling: ArrayLike | None = None,
     background: State | None = None,
     *,
     name: str = "matches",
@@ -251,7 +251,7 @@ def matches(
 
 def mismatches(
     model: Domain,
-    labelling: ArrayLike,
+    labelling: ArrayLike | None = None,
     background: State | None = None,
     *,
     name: str = "mismatches",
@@ -287,12 +287,14 @@ def mismatches(
 
 def _agreement(
     model: Domain,
-    labelling: ArrayLike,
+    labelling: ArrayLike | None,
     background: State | None,
     relation: Callable[[Any, Any], Any],
     name: str,
     cap: int | None,
 ) -> Statistic:
+    if labelling is None or not hasattr(model, "encode"):
+        raise ModelError("pass the model and a labelling of it, as in tt.mismatches(model, labelling)")
     if cap is not None:
         count_cap(cap, name)
     codes = model.encode(labelling)

@@ -165,7 +165,7 @@ class Structured(ABC):
         condition : Constraint or str
             A condition such as ``tt.count(state=1) <= 3``, or on a tally, ``t == 3``; several are joined by
             ``&`` and ``|``. In a string, the name of a tag or label stands for its count:
-            ``"'B-NP' <= 3 or O == 0"``.
+            ``"'B-NP' >= 3 or O == 0"``.
         """
         from tallytree.torch.conditioned import Conditioned
 
