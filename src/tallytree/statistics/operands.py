@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 from numbers import Real
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from tallytree.errors import ModelError
 from tallytree.values import integral
+
+
+@runtime_checkable
+class Combination(Protocol):
+    """A statistic or a combination of statistics."""
+
+    def linear(self) -> object:
+        """Return it as a linear combination."""
+
 
 ROUND = "Round a fractional bound yourself: math.floor for <=, math.ceil for >="
 MULTIPLY = "Multiply out: `2*a >= 3*b` instead of `a >= 1.5*b`"
@@ -60,20 +70,26 @@ def not_a_constraint(value: object) -> ModelError:
             "`ones == 2`, or the whole constraint as text, 'ones == 2'. Between two statistics it asks "
             "whether they are the same statistic; for equal tallies write `a - b == 0`"
         )
-    advice = "Compare a statistic with an integer"
+    return ModelError(
+        f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {_how_to_compare(value)}"
+    )
+
+
+def _how_to_compare(value: object) -> str:
+    """Return what was probably meant by a value that is not a constraint."""
     if isinstance(value, (list, tuple)):
-        advice = "Join several with &: `(ones >= 2) & (twos <= 5)`"
+        return "Join several with &: `(ones >= 2) & (twos <= 5)`"
     if isinstance(value, str):
-        advice = "A string is accepted only as where=, with the statistics that it names"
+        return "A string is accepted only as where=, with the statistics that it names"
     if isinstance(value, Mapping):
         wanted = " and ".join(f"{name} == {number!r}" for name, number in list(value.items())[:2])
-        advice = f"Write it as text, with the names of the statistics: '{wanted}'"
-    if hasattr(value, "linear"):
-        advice = (
+        return f"Write it as text, with the names of the statistics: '{wanted}'"
+    if isinstance(value, Combination):
+        return (
             f"Compare it with an integer, as in `{value.linear()} == 2`. Put each comparison in parentheses: "
             "`(ones >= 2) & (ones <= 5)`"
         )
-    return ModelError(f"a constraint compares statistics, for example `ones >= 2`; got {value!r}. {advice}")
+    return "Compare a statistic with an integer"
 
 
 def unbound(recipe: object, name: str, known: bool) -> AttributeError:
