@@ -154,7 +154,7 @@ def _program_of(programs: Programs, order: Order | None, draft: bool) -> native.
     model = programs.model
     if order is None and _narrow(model):
         # Drafts, since several whole programs of a large model would not fit in the cache.
-        if _natural_width(model, programs.statistics) <= 1:
+        if _consecutive((*model.blocks, *(block for s in programs.statistics for block in s.blocks))):
             natural = programs.get("natural", draft=True)
             if natural.width <= 1 and natural.step_count <= len(model) + 1:
                 return programs.get("natural", draft=draft)
@@ -225,7 +225,7 @@ def _step_work(model: Model, program: Program, statistics: Sequence[Statistic]) 
         return _STEP_WIDE
     if any(block.arity > 1 for s in statistics for block in s.blocks):
         return _STEP_LINKED
-    return _STEP_CHAIN if _consecutive([block for block in model.blocks if block.arity > 1]) else _STEP
+    return _STEP_CHAIN if _consecutive(model.blocks) else _STEP
 
 
 class _Tables(NamedTuple):
@@ -261,24 +261,10 @@ def _narrow(model: Model) -> bool:
     return sum(map(len, links)) < len(model) or _consecutive(links)
 
 
-def _natural_width(model: Model, statistics: Sequence[Statistic]) -> float:
-    """Return 1 if each variable is connected with at most one later one, as in a chain; inf otherwise."""
-    counted = (block for s in statistics for block in s.blocks)
-    links = [block for block in (*model.blocks, *counted) if block.arity > 1]
-    if any(block.arity > 2 for block in links):
-        return inf
-    if _consecutive(links):
-        return 1
-    ends = [(np.minimum(*block.scopes.T), np.maximum(*block.scopes.T)) for block in links]
-    later = np.zeros(len(model), dtype=np.int32)
-    for first, last in ends:
-        later[first] = last
-    return 1 if all(np.array_equal(later[first], last) for first, last in ends) else inf
-
-
-def _consecutive(links: Sequence[Block]) -> bool:
-    """Whether all of these pairs are of a variable and the next one."""
-    return all(bool(np.all(block.scopes[:, 1] == block.scopes[:, 0] + 1)) for block in links)
+def _consecutive(blocks: Sequence[Block]) -> bool:
+    """Whether only variables that follow each other are connected, as in a chain."""
+    links = (block.scopes for block in blocks if block.arity > 1)
+    return all(bool(np.all(pairs[:, 1] == pairs[:, 0] + 1)) for pairs in links)
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
