@@ -31,7 +31,8 @@ _EVALUATED = 6  # times that a search evaluates a function for each tally of the
 _LISTED = 60.0  # units of work for each tally of a box that is listed
 _FUNCTION = 6e5  # units of work to ask for the searches for a function
 _TALLY_BYTES = 160  # per tally of a box, besides the tally itself
-_FEW_SEARCHES, _SEARCHES = 3, 16  # usual number and usual maximum for the best value of a function
+_FEW_SEARCHES = 3  # usual number for the best value of a function
+_SEARCHES = 16  # a function is searched if its table takes as long as so many searches are expected to take
 
 Line = tuple[float, tuple[float, ...]]
 Ends = Sequence[tuple[int, int]]

@@ -228,7 +228,7 @@ class StructuredEstimator(RecipeEstimator):
         decode : Decoder, optional
             :class:`BestDecoder` by default; :class:`KBestDecoder` returns lists, :class:`ExpectedFBeta` the
             labelling with the largest expected F.
-        where : Constraint or str, optional
+        where : Constraint, str, or list of these, optional
             A constraint on every labelling, such as ``tt.count(state="B-NP") >= 1``, or a list with one for
             each example. In a string, a label is the number of positions that have it: ``"O <= 3 and 'B-NP'
             >= 1"``. To limit chunks from above, add ``tt.valid_bio()``, because they may otherwise begin
