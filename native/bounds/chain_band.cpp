@@ -43,7 +43,7 @@ bool ChainMessages::band(double budget, double most_work, Meter &meter) {
 // How many positions from t down have nothing in the band but the best state. The last of them is given a node, with
 // the cells of the node behind them. False where that took more work than it may.
 bool ChainMessages::skip(Index t, double budget, Index &first, Index &passed) {
-    if (rows_.neighbours_count() || static_cast<Index>(nodes_.size()) != first + 1) return true;
+    if (static_cast<Index>(nodes_.size()) != first + 1) return true;
     const Node node = nodes_[first];
     if (node.state != next_best(t)) return true;
     passed = kernels_.settled({t + 1, rows_.width, row(0), rows_.back_links.data(), kept_[current_].states.data(),

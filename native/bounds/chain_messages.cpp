@@ -64,10 +64,6 @@ void ChainMessages::begin() {
     weighed_.assign(rows_.width, 0);
     into_.resize(std::max(into_.size(), static_cast<std::size_t>(rows_.states)));
     kind_prices_.resize(rows_.kinds() * rows_.width);
-    const Index table = rows_.states * rows_.width;
-    link_prices_.resize(rows_.link_kinds.size() * table);
-    for (std::size_t t = 0; t < rows_.link_kind.size(); t++)
-        rows_.links[t] = link_prices_.data() + rows_.link_kind[t] * table;
     own_ = own_tables();
     pass_work_ = find_pass_work();
 }
@@ -114,7 +110,7 @@ double ChainMessages::rest() {
     double states = 0;
     for (const Kept &kept : kept_) states += static_cast<double>(kept.states.capacity() * sizeof(std::int32_t));
     return lists + states + merger_.bytes() + end_merger_.bytes() +
-           8 * static_cast<double>(kind_prices_.capacity() + link_prices_.capacity()) + rows_.kept();
+           8 * static_cast<double>(kind_prices_.capacity()) + rows_.kept();
 }
 
 void ChainMessages::price_kinds(const Prices &prices) {
@@ -132,12 +128,7 @@ void ChainMessages::price_kinds(const Prices &prices) {
 void ChainMessages::price_links(const Prices &prices) {
     if (!rows_.neighbours_count() || linked_ == prices) return;
     linked_ = prices;
-    const Index table = rows_.states * rows_.width;
-    for (std::size_t k = 0; k < rows_.link_kinds.size(); k++) {
-        const auto &kind = rows_.link_kinds[k];
-        kernels_.charge({table, rows_.statistics, kind.scores, kind.counts, prices.first().data(),
-                         link_prices_.data() + static_cast<Index>(k) * table});
-    }
+    for (const LinkKind &kind : rows_.link_kinds) kind.charge(prices);
 }
 
 Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
@@ -202,12 +193,6 @@ double ChainMessages::weigh(Index t, Index next) {
     const Index width = rows_.width;
     const double *x = row(t);
     double *to = weighed_.data(), best[2] = {kNegativeInfinity, kNegativeInfinity};
-    if (rows_.neighbours_count()) {
-        const double *link = rows_.links[t] + next;
-        for (Index s = 0; s < rows_.states; s++) to[s] = x[s] + link[s * width];
-        for (Index s = 0; s < rows_.states; s++) best[0] = best[0] > to[s] ? best[0] : to[s];
-        return best[0];
-    }
     const double *link = rows_.back_links[t] + next * width;
     for (Index s = 0; s < width; s += 2)
         for (Index i = 0; i < 2; i++) {
@@ -220,21 +205,16 @@ double ChainMessages::weigh(Index t, Index next) {
 Index ChainMessages::count_of(Index t, Index p, Index state, Index next) const {
     const Index width = rows_.width;
     Index count = rows_.kind_counts[(rows_.kind[t] * rows_.statistics + p) * width + state];
-    if (t < static_cast<Index>(rows_.link_kind.size())) {
-        const double *counts = rows_.link_kinds[rows_.link_kind[t]].counts + p * rows_.states * width;
-        count += static_cast<Index>(counts[state * width + next]);
-    }
-    return count;
+    return linked(t) ? count + link_at(t).counts->count(p, state, next) : count;
 }
 
 Index ChainMessages::key_of(Index t, Index state, Index next) const {
-    if (!rows_.neighbours_count()) return rows_.kind_keys[rows_.kind[t] * rows_.width + state];
-    return packing_.pack([&](Index p) { return count_of(t, p, state, next); });
+    const Index key = rows_.kind_keys[rows_.kind[t] * rows_.width + state];
+    return linked(t) ? Packing::sum(key, link_at(t).counts->key(state, next)) : key;
 }
 
 double ChainMessages::score_of(Index t, Index state, Index next) const {
-    const bool counted = t < static_cast<Index>(rows_.link_kind.size());
-    const double *link = counted ? rows_.link_kinds[rows_.link_kind[t]].scores : rows_.links[t];
+    const double *link = linked(t) ? link_at(t).scores : rows_.links[t];
     return link[state * rows_.width + next];
 }
 
@@ -244,24 +224,15 @@ void ChainMessages::find_best(Pass &pass) {
     if (rows_.width == 8) {
         std::uint8_t next = 0;
         for (Index t = length; t-- > 0;) states[t] = next = from_[8 * t + next];
-    } else if (rows_.neighbours_count()) {
-        Index next = 0;
-        for (Index t = length; t-- > 0;) {
-            const double best = weigh(t, next);
-            next = 0;
-            while (weighed_[next] != best) next++;
-            states[t] = static_cast<std::int32_t>(next);
-        }
     } else {
         kernels_.back({length, rows_.width, row(0), rows_.back_links.data(), 0, states});
     }
     pass.tally = rows_.constant_counts;
-    if (!rows_.neighbours_count() && keys_add_up_) {
-        std::uint64_t sum = 0;
-        for (Index t = 0; t < length; t++)
-            sum += static_cast<std::uint64_t>(rows_.kind_keys[rows_.kind[t] * rows_.width + states[t]]);
+    if (keys_add_up_) {
+        Index sum = 0;
+        for (Index t = 0; t < length; t++) sum = Packing::sum(sum, key_of(t, states[t], next_best(t)));
         Few<Index> counted;
-        packing_.unpack(static_cast<Index>(sum), counted);
+        packing_.unpack(sum, counted);
         for (Index p = 0; p < rows_.statistics; p++) pass.tally[p] += counted[p];
         return;
     }

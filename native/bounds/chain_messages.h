@@ -73,6 +73,9 @@ class ChainMessages : public TiedMessages {
     const double *row(Index t) const { return kept_[current_].priced + t * rows_.width; }
     // What each state at a position would make of a state of the next one; returns the best.
     double weigh(Index t, Index next);
+    // Whether a position counts something together with the next one.
+    bool linked(Index t) const { return t < std::ssize(rows_.link_kind); }
+    const LinkKind &link_at(Index t) const { return rows_.link_kinds[rows_.link_kind[t]]; }
     // What a state counts at a position, with the state of the next one.
     Index key_of(Index t, Index state, Index next) const;
     Index count_of(Index t, Index p, Index state, Index next) const;
@@ -102,8 +105,7 @@ class ChainMessages : public TiedMessages {
     Prices held_{};        // of the pass that is to stay
     Arena memory_;         // of all rows
     LinedUp kind_prices_;  // for each kind: a row, at the prices of the last pass
-    LinedUp link_prices_;  // for each kind of neighbours: a table, at `linked_`
-    std::optional<Prices> linked_;
+    std::optional<Prices> linked_;  // those of the tables of neighbours that count
     LinedUp message_, weighed_;
     std::vector<std::uint8_t> from_;  // for each position, in rows of 8: the best state before each next one
     std::vector<Joined> cells_, ends_;

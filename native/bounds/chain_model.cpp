@@ -136,13 +136,15 @@ bool ChainRows::measure_kinds() {
 
 double ChainRows::kept() const {
     std::size_t tables = 0;
-    for (const auto *lists : {&forward_, &backward_, &counts_})
+    for (const auto *lists : {&forward_, &backward_, &scores_})
         for (const auto &table : *lists) tables += table.capacity();
+    double counts = 0;
+    for (const auto &table : counts_) counts += table.bytes();
     return static_cast<double>(links.capacity() + back_links.capacity() + first.capacity() + kind_keys.capacity() +
                                kind_rows_.capacity() + tables) *
                8 +
            static_cast<double>(variable.capacity() + kind.capacity() + kind_counts.capacity()) * 4 +
-           static_cast<double>(shares.capacity() * sizeof(Share) + memory_.bytes());
+           static_cast<double>(shares.capacity() * sizeof(Share) + memory_.bytes()) + counts;
 }
 
 }  // namespace tallytree::bounds

@@ -89,16 +89,16 @@ void ChainRows::load(const LocalTables &tables, const ChainTables &chain) {
 void ChainRows::copy_links(const LocalTables &tables, const ChainTables &chain) {
     forward_.clear();
     backward_.clear();
+    scores_.clear();
     counts_.clear();
     for (const auto &table : chain.distinct) {
         const Step &step = tables.skeleton().steps[table.step];
         add_table(table.scores, table.before, table.after, step.gone.score, step.fresh_score);
-        if (chain.linked) backward_.clear();
     }
-    back_links.resize(chain.linked ? 0 : length);
+    back_links.resize(length);
     for (Index t = 0; t < length; t++) {
         links[t] = forward_[chain.number[t]].data();
-        if (!chain.linked) back_links[t] = backward_[chain.number[t]].data();
+        back_links[t] = backward_[chain.number[t]].data();
     }
 }
 
@@ -112,21 +112,18 @@ void ChainRows::add_table(const double *scores, Index before, Index after, Index
 
 // Each table of neighbours has one of counts, which several share.
 void ChainRows::copy_counts(const LocalTables &tables, const ChainTables &chain) {
-    std::unordered_map<ChainTables::Table, const double *, ChainTables::Mixed> known;
+    std::unordered_map<ChainTables::Table, const LinkCounts *, ChainTables::Mixed> known;
     for (std::size_t k = 0; k + 1 < chain.distinct.size(); k++) {
         const auto &table = chain.distinct[k];
         const Step &step = tables.skeleton().steps[table.step];
         const auto [at, fresh] = known.try_emplace({nullptr, table.counts, table.before, table.after, 0}, nullptr);
-        if (fresh) {
-            auto &counts = counts_.emplace_back(statistics * states * width, 0.0);
-            for (Index p = 0; table.counts && p < statistics; p++)
-                for (Index s = 0; s < table.before; s++)
-                    for (Index next = 0; next < table.after; next++)
-                        counts[(p * states + s) * width + next] =
-                            table.counts[p * step.shift_size + s * step.gone.shift + next];
-            at->second = counts.data();
-        }
-        link_kinds.push_back({forward_[k].data(), at->second});
+        if (fresh)
+            at->second = &counts_.emplace_back(statistics, states, width, [&](Index p, Index first, Index second) {
+                const bool there = table.counts && first < table.before && second < table.after;
+                return there ? table.counts[p * step.shift_size + first * step.gone.shift + second] : 0;
+            });
+        const double *scores = scores_.emplace_back(forward_[k]).data();
+        link_kinds.push_back({scores, forward_[k].data(), backward_[k].data(), at->second});
     }
     link_kind.assign(chain.number.begin(), chain.number.end() - 1);
 }

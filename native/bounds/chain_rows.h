@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bounds/chain_tables.h"
+#include "bounds/link_counts.h"
 #include "bounds/plain_chain.h"
 #include "kernels/chain_pass.h"
 #include "tables/run.h"
@@ -15,10 +16,6 @@ inline constexpr Index kStretch = 64;  // positions between which messages are b
 
 // Rows have `width` numbers, of which `states` are used. Their memory is reused for the next chain.
 struct ChainRows {
-    struct LinkKind {  // for statistics of two neighbours
-        const double *scores;
-        const double *counts;  // for each statistic a table like that of the scores
-    };
     struct Share {  // of a stretch: what its local numbers add to messages, and their roundings
         double largest = 0, roundings = 0;
         Prices reach{};
@@ -34,8 +31,8 @@ struct ChainRows {
     double *late = nullptr;
     Index in_place = 0;
     const double *model_rows = nullptr;
-    // For each position: states rows, to the states of the next one; and for each state of the next one a row. There
-    // are none of the latter where neighbours count. Behind the last position there is a single state.
+    // For each position: states rows, to the states of the next one; and for each state of the next one a row. Where
+    // neighbours count, these are at the prices of the last pass. Behind the last position there is a single state.
     std::vector<const double *> links, back_links;
     std::vector<std::int32_t> link_kind;  // for each position but the last, where neighbours count
     std::vector<LinkKind> link_kinds;
@@ -92,7 +89,8 @@ struct ChainRows {
 
     Arena memory_;
     std::deque<LinedUp> forward_, backward_;  // tables of a program
-    std::deque<LinedUp> counts_;              // those of its counts, where neighbours count
+    std::deque<LinedUp> scores_;              // the same without prices, and what counts, where neighbours count
+    std::deque<LinkCounts> counts_;
     std::vector<std::int64_t> kind_rows_;     // of a model: for each kind and statistic, as it lies there
 };
 

@@ -138,6 +138,9 @@ class Packing {
     static Index difference(Index key, Index other) {
         return static_cast<Index>(static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(other));
     }
+    static Index sum(Index key, Index other) {
+        return static_cast<Index>(static_cast<std::uint64_t>(key) + static_cast<std::uint64_t>(other));
+    }
     // Fills the offsets of a key.
     template <class Offsets>
     void unpack(Index key, Offsets &offset) const {

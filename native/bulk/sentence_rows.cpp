@@ -52,15 +52,20 @@ bounds::TiedMessages &SentenceRows::load(const LossItem &sentence) {
     const auto size = static_cast<Index>(sentence.skeleton.cardinalities.size());
     const TruthTables &tables = sentence.truth.tables();
     rows.begin(size, tables.states, tables.statistics);
-    if (tables.links) load_neighbours(sentence);
-    else load_links(sentence.scores[1]);
+    if (tables.links) {
+        load_neighbours(sentence);
+    } else {
+        load_links(sentence.scores[1]);
+        load_kinds(sentence);
+    }
     for (Index m = 0; m < size; m++) {
         double *row = m == 0 ? rows.first.data() : rows.late + (m - 1) * rows.width;
         sentence.truth.put_scores(sentence.scores[0], m, row);
         rows.variable[m] = static_cast<std::int32_t>(m);
     }
     rows.measure_scores(messages_.kernels());
-    load_kinds(sentence);
+    for (Index m = 0; m < size; m++)
+        add_range(m, &tables.given_range[sentence.truth.kinds()[m]], tables.kinds, false);
     messages_.begin();
     return messages_;
 }
@@ -138,27 +143,43 @@ void SentenceRows::load_neighbours(const LossItem &sentence) {
         of_labels_ = sentence.scores[1].data;
         neighbours_.assign(tables.kinds * tables.kinds, -1);
     }
-    const auto size = static_cast<Index>(tables.states * rows.width);
+    rows.back_links.resize(rows.length);
+    const Index first = sentence.truth.kinds()[0];
+    rows.kind[0] = 0;
+    rows.add_kind(tables.kind_counts.data() + first * rows.statistics * rows.width,
+                  tables.kind_keys.data() + first * rows.width);
     for (Index m = 1; m < rows.length; m++) {
         Neighbours &found = made_[neighbours(sentence, m)];
-        const std::int32_t table = tables.pair(sentence.truth.kinds()[m - 1], sentence.truth.kinds()[m]);
         if (found.local < 0) {
             found.local = static_cast<std::int32_t>(rows.link_kinds.size());
-            rows.link_kinds.push_back(
-                {found.scores.data(), tables.link_counts.data() + table * tables.statistics * size});
+            rows.link_kinds.push_back({found.scores.data(), found.forward.data(), found.backward.data(),
+                                       &tables.link_counts[sentence.truth.table_at(m)]});
+            rows.add_kind(found.counts.data(), found.keys.data());
         }
         rows.link_kind.push_back(found.local);
-        ChainRows::Share &share = rows.shares[(m - 1) / bounds::kStretch];
-        share.largest += found.largest;
-        for (Index p = 0; p < tables.statistics; p++) {
-            const auto [low, high] = tables.moved_range[p * tables.links + table];
-            rows.range.low[p] += low;
-            rows.range.high[p] += high;
-            share.reach[p] += static_cast<double>(std::max(std::abs(low), std::abs(high)));
-        }
+        rows.kind[m] = found.local + 1;
+        rows.links[m - 1] = found.forward.data();
+        rows.back_links[m - 1] = found.backward.data();
+        rows.shares[(m - 1) / bounds::kStretch].largest += found.largest;
+        add_range(m - 1, &tables.moved_range[sentence.truth.table_at(m)], tables.links, true);
     }
     for (Index m = 1; m < rows.length; m++) made_[neighbours(sentence, m)].local = -1;
     rows.links.back() = end_table();
+    rows.back_links.back() = back_end_.data();
+}
+
+// What a position counts at least and at most: for each statistic one of these ranges, `apart` from each other. What
+// neighbours count comes in two parts, each of which is no larger than that and the difference of both.
+void SentenceRows::add_range(Index m, const TruthTables::Range *ranges, Index apart, bool parts) {
+    ChainRows &rows = messages_.rows();
+    ChainRows::Share &share = rows.shares[m / bounds::kStretch];
+    for (Index p = 0; p < rows.statistics; p++) {
+        const auto [low, high] = ranges[p * apart];
+        rows.range.low[p] += low;
+        rows.range.high[p] += high;
+        const auto most = std::max(std::abs(low), std::abs(high)) + (parts ? high - low : 0);
+        share.reach[p] += static_cast<double>(most);
+    }
 }
 
 // The scores of two neighbours at a position and the one before it.
@@ -167,15 +188,31 @@ std::int32_t SentenceRows::neighbours(const LossItem &sentence, Index m) {
     std::int32_t &number = neighbours_[kinds[m - 1] * tables_->kinds + kinds[m]];
     if (number >= 0) return number;
     number = static_cast<std::int32_t>(made_.size());
-    Neighbours &made = made_.emplace_back();
-    const Index states = tables_->states, width = round_up(states);
-    made.scores.assign(states * width, kNegativeInfinity);
-    sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
-    made.largest = messages_.kernels().sizes(made.scores.data(), 1, states * width, states * width);
-    held_ += static_cast<double>(sizeof(Neighbours) + 8 * states * width);
+    const Neighbours &made = made_.emplace_back(make(sentence, m));
+    held_ += static_cast<double>(sizeof(Neighbours) + 3 * 8 * made.scores.size() + 4 * made.counts.size() +
+                                 8 * made.keys.size());
     return number;
 }
 
+SentenceRows::Neighbours SentenceRows::make(const LossItem &sentence, Index m) const {
+    Neighbours made;
+    const Index states = tables_->states, width = round_up(states), row = tables_->statistics * width;
+    made.scores.assign(states * width, kNegativeInfinity);
+    sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
+    made.forward = made.backward = made.scores;
+    for (Index s = 0; s < states; s++)
+        for (Index next = 0; next < states; next++) made.backward[next * width + s] = made.scores[s * width + next];
+    made.largest = messages_.kernels().sizes(made.scores.data(), 1, states * width, states * width);
+    const auto *own = tables_->kind_counts.data() + sentence.truth.kinds()[m] * row;
+    const auto *usual = tables_->link_usual.data() + sentence.truth.table_at(m) * row;
+    made.counts.resize(row);
+    for (Index i = 0; i < row; i++) made.counts[i] = own[i] + usual[i];
+    made.keys.resize(width);
+    ChainRows::pack(made.counts.data(), tables_->statistics, width, made.keys.data());
+    return made;
+}
+
+// Of single positions, where states are labels.
 void SentenceRows::load_kinds(const LossItem &sentence) {
     ChainRows &rows = messages_.rows();
     const TruthTables &tables = sentence.truth.tables();
@@ -183,13 +220,6 @@ void SentenceRows::load_kinds(const LossItem &sentence) {
     local_.assign(tables.kinds, -1);
     for (Index m = 0; m < rows.length; m++) {
         std::int32_t &number = local_[kinds[m]];
-        ChainRows::Share &share = rows.shares[m / bounds::kStretch];
-        for (Index p = 0; p < rows.statistics; p++) {
-            const auto [low, high] = tables.given_range[p * tables.kinds + kinds[m]];
-            rows.range.low[p] += low;
-            rows.range.high[p] += high;
-            share.reach[p] += static_cast<double>(std::max(std::abs(low), std::abs(high)));
-        }
         if (number < 0) {
             number = static_cast<std::int32_t>(rows.kinds());
             rows.add_kind(tables.kind_counts.data() + kinds[m] * rows.statistics * rows.width,

@@ -40,6 +40,7 @@ class SentenceRows {
     void load_links(const TableBlock<double> &links);
     void load_neighbours(const LossItem &sentence);
     void load_kinds(const LossItem &sentence);
+    void add_range(Index m, const TruthTables::Range *ranges, Index apart, bool parts);
     std::int32_t neighbours(const LossItem &sentence, Index m);
     const double *end_table();
     struct Links {  // of labels, in rows
@@ -58,10 +59,13 @@ class SentenceRows {
     const TruthTables *tables_ = nullptr;
     const double *of_labels_ = nullptr;
     struct Neighbours {
-        LinedUp scores;
+        LinedUp scores, forward, backward;
+        std::vector<std::int32_t> counts;  // of the second kind, with what it usually counts behind the first,
+        std::vector<Index> keys;           // each state's in one number
         double largest = 0;
         std::int32_t local = -1;  // its number in the chain at hand
     };
+    Neighbours make(const LossItem &sentence, Index m) const;
     std::vector<std::int32_t> neighbours_;  // [kind][kind]: which of these; -1: not made so far
     std::deque<Neighbours> made_;
     double held_ = 0;                  // bytes of these

@@ -1,6 +1,7 @@
 #include "bulk/truth_tables.h"
 
 #include <algorithm>
+#include <map>
 
 #include "bounds/chain_rows.h"
 
@@ -13,17 +14,12 @@ void TruthTables::prepare() {
             to.emplace_back(*least, *most);
         }
     };
-    const Index square = states * states, width = round_up(states);
+    const Index square = states * states;
     ranges(given, states, given_range);
     ranges(moved, square, moved_range);
-    link_counts.assign(links * statistics * states * width, 0.0);
-    double *to = link_counts.data();
-    for (Index l = 0; l < links; l++)
-        for (Index p = 0; p < statistics; p++) {
-            const auto *from = moved.data() + (p * links + l) * square;
-            for (Index s = 0; s < states; s++, from += states, to += width) std::copy_n(from, states, to);
-        }
-    if (statistics <= bounds::kMostStatistics) prepare_kinds();
+    if (statistics > bounds::kMostStatistics) return;
+    prepare_kinds();
+    for (Index l = 0; l < links; l++) prepare_links(l);
 }
 
 void TruthTables::prepare_kinds() {
@@ -39,6 +35,32 @@ void TruthTables::prepare_kinds() {
         }
         bounds::ChainRows::pack(to, statistics, width, kind_keys.data() + k * width);
     }
+}
+
+// Whatever most states count before a state is what that state counts by itself: few tables of neighbours are left.
+void TruthTables::prepare_links(Index table) {
+    const Index width = round_up(states);
+    const auto count = [&](Index p, Index first, Index second) {
+        return moved[((p * links + table) * states + first) * states + second];
+    };
+    const auto fit = [&](Index first, Index second) { return fits[(table * states + first) * states + second] != 0; };
+    std::vector<std::int32_t> usual(statistics * width, 0);
+    std::map<bounds::Few<Index>, Index> times;
+    for (Index second = 0; second < states; second++) {
+        times.clear();
+        for (Index first = 0; first < states; first++) {
+            bounds::Few<Index> counts{};
+            for (Index p = 0; p < statistics; p++) counts[p] = count(p, first, second);
+            if (fit(first, second)) times[counts]++;
+        }
+        const auto most = std::ranges::max_element(times, {}, [](const auto &one) { return one.second; });
+        for (Index p = 0; p < statistics && most != times.end(); p++)
+            usual[p * width + second] = static_cast<std::int32_t>(most->first[p]);
+    }
+    link_counts.emplace_back(statistics, states, width, [&](Index p, Index first, Index second) {
+        return fit(first, second) ? count(p, first, second) - usual[p * width + second] : 0;
+    });
+    link_usual.insert(link_usual.end(), usual.begin(), usual.end());
 }
 
 const LayoutRequest &Truth::request(Mode mode, double memory_limit, Workspace &space) const {

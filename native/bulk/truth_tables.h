@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "bounds/link_counts.h"
 #include "bulk/workspace.h"
 
 namespace tallytree {
@@ -23,13 +24,16 @@ struct TruthTables {
     // What follows from these:
     using Range = std::pair<std::int64_t, std::int64_t>;
     std::vector<Range> given_range, moved_range;  // [statistic][kind], [statistic][table]: the least and the most
-    std::vector<double> link_counts;              // [table][statistic][state][state], rows rounded up
     // As a search by bounds has them, where there are few statistics: [kind][statistic][state] and [kind][state].
     std::vector<std::int32_t> kind_counts;
     std::vector<Index> kind_keys;
+    // What most states before a state count together with it, [table][statistic][state], and the rest of it: [table].
+    std::vector<std::int32_t> link_usual;
+    std::vector<bounds::LinkCounts> link_counts;
 
     void prepare();
     void prepare_kinds();
+    void prepare_links(Index table);
     std::int32_t pair(Index before, Index after) const { return pairs[before * kinds + after]; }
 };
 

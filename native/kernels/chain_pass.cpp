@@ -235,14 +235,6 @@ void back(const ChainBack &c) {
     }
 }
 
-void charge(const ChainCharge &c) {
-    for (Int i = 0; i < c.size; i += W) {
-        Vector sum = load(c.scores + i);
-        for (Int p = 0; p < c.statistics; p++) sum = sum + splat(c.prices[p]) * load(c.counts + p * c.size + i);
-        store(c.to + i, sum);
-    }
-}
-
 // ---- reading a model ---------------------------------------------------------------------------------------------
 
 double sizes(const double *rows, Int count, Int stride, Int states) {
@@ -307,7 +299,7 @@ Int settled(const ChainSettled &c) {
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back, charge, sizes, digest, same, settled, down, along, choose, add, ends};
+const ChainKernels chains{pass, back, sizes, digest, same, settled, down, along, choose, add, ends};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -29,14 +29,6 @@ struct ChainBack {
     std::int32_t *states;        // for each position; among equals the first
 };
 
-// Tables of scores of neighbours, with the prices of their counts.
-struct ChainCharge {
-    std::int64_t size, statistics;  // size: of a table
-    const double *scores, *counts;  // counts: a table for each statistic
-    const double *prices;           // for each statistic
-    double *to;
-};
-
 // Rows of counts, one statistic of some positions.
 struct ChainCounts {
     std::int64_t count, states, stride;  // stride: from one row to the next
@@ -80,8 +72,6 @@ struct ChainKernels {
     void (*pass)(const ChainStretch &stretch);
     // states[t] = the first s with the most of priced[t, s] + links[t][states[t + 1], s].
     void (*back)(const ChainBack &back);
-    // to = scores + prices[0] * counts[0] + …
-    void (*charge)(const ChainCharge &charge);
     // The largest size of a score in each of some rows, added up; -inf has none.
     double (*sizes)(const double *rows, std::int64_t count, std::int64_t stride, std::int64_t states);
     // Adds counts times odd numbers, one for each state, to a sum for each row.
