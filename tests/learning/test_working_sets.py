@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("sklearn")
@@ -32,6 +32,12 @@ def dense(planes):
     return slopes
 
 
+def is_clear(slopes, values, chosen):
+    """Whether rounding cannot make another plane the highest, or the lowest."""
+    alike = np.abs(values - values[chosen]) < 1e-9
+    return bool((slopes[alike] == slopes[chosen]).all())
+
+
 def improved(planes, alpha, weights):
     """The same in plain Python: return the gap before, and the weights of planes after."""
     slopes, alpha = dense(planes), alpha.copy()
@@ -45,6 +51,7 @@ def improved(planes, alpha, weights):
         slope = values[up] - values[down]
         if slope <= least:
             break
+        assume(is_clear(slopes, values, up) and is_clear(slopes[used], values[used], list(used).index(down)))
         least = max(least, _RULES.enough * slope)
         curvature = gram[up, up] - 2 * gram[up, down] + gram[down, down]
         step = min(alpha[down], slope / curvature) if curvature > 0 else alpha[down]
