@@ -9,10 +9,10 @@ namespace {
 // Units of work: to skip positions, and each number of their rows; a node of another one, a state that is looked at
 // from there, a way to one, and a cell that is moved along the only way, or merged with others.
 constexpr double kSkip = 200, kSkipped = 1, kNode = 35, kLooked = 4.5, kWay = 5, kMoved = 5, kMerged = 9;
-constexpr double kLookedLinked = 8, kWayLinked = 40;  // a state and a way where neighbours count
-constexpr double kFar = 7, kNear = 1 << 15;           // for each cell beyond those that stay in the cache
-constexpr double kEnd = 20;                           // a cell of the first position
-constexpr double kFollowed = 4;                       // a node that is passed when a labelling is followed
+constexpr double kWayLinked = 12;            // where neighbours count
+constexpr double kFar = 7, kNear = 1 << 15;  // for each cell beyond those that stay in the cache
+constexpr double kEnd = 20;                  // a cell of the first position
+constexpr double kFollowed = 4;              // a node that is passed when a labelling is followed
 
 }  // namespace
 
@@ -62,8 +62,7 @@ bool ChainMessages::skip(Index t, double budget, Index &first, Index &passed) {
 bool ChainMessages::step_down(Index t, double budget, Index first) {
     const auto last = static_cast<Index>(nodes_.size());
     reached_.clear();
-    const double look = rows_.neighbours_count() ? kLookedLinked : kLooked;
-    if (!may(static_cast<double>(last - first) * (kNode + look * static_cast<double>(rows_.states)))) return false;
+    if (!may(static_cast<double>(last - first) * (kNode + kLooked * static_cast<double>(rows_.states)))) return false;
     for (Index k = first; k < last; k++) {
         const double best = weigh(t, nodes_[k].state), floor = best - (budget - nodes_[k].least);
         for (Index s = 0; s < rows_.states; s++) {

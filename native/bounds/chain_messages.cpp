@@ -6,11 +6,15 @@ namespace {
 
 constexpr Index kLongChain = Index{4} << 20;  // bytes of messages; above, fresh memory takes longer than another pass
 
-// Units of work: of a pass, for each position, state, and sum of a score and a message; the same where neighbours
-// count, with each entry of their tables at the prices; and of a cell of a band, usually.
-constexpr double kPosition = 6, kState = 1.7, kSum = 0.02, kLinkedState = 9, kLinkedSum = 0.23, kCell = 6;
-// Of loading a chain, for each position and each of its states.
-constexpr double kLoaded = 20, kLoadedState = 2.5;
+// Units of work: of a pass, for each position, state, and sum of a score and a message; and of a cell of a band,
+// usually.
+constexpr double kPosition = 6, kState = 1.7, kSum = 0.02, kCell = 6;
+// Where neighbours count: a sum, since there are many tables; the price of a kind of counts; and an entry of a table
+// that counts something.
+constexpr double kLinkedSum = 0.05, kPrice = 0.25, kEntry = 2.2;
+constexpr double kSecond = 3, kSecondState = 0.25;  // of finding the second best labelling
+// Of loading a chain, for each position and each of its states; and a table of neighbours that count.
+constexpr double kLoaded = 20, kLoadedState = 2.5, kLoadedLink = 200;
 // For each table of a single position beyond those that stay in the cache: to load it, and for a pass.
 constexpr double kLoadedFar = 130, kPassedFar = 20, kNear = 256;
 
@@ -71,11 +75,12 @@ void ChainMessages::begin() {
 double ChainMessages::find_pass_work() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
     const auto width = static_cast<double>(rows_.width);
-    if (rows_.neighbours_count()) {
-        const auto entries = static_cast<double>(rows_.link_kinds.size() * rows_.states * rows_.statistics) * width;
-        return kPosition * length + kLinkedState * states + kLinkedSum * states * width + entries;
-    }
-    return kPosition * length + kState * states + kSum * states * width + kPassedFar * std::max(own_ - kNear, 0.0);
+    const double work = kPosition * length + kState * states;
+    if (!rows_.neighbours_count()) return work + kSum * states * width + kPassedFar * std::max(own_ - kNear, 0.0);
+    Index entries = 0;
+    for (const LinkKind &kind : rows_.link_kinds) entries += kind.counts->entries();
+    const double prices = static_cast<double>(rows_.kinds() * rows_.statistics) * width;
+    return work + kLinkedSum * states * width + kPrice * prices + kEntry * static_cast<double>(entries);
 }
 
 double ChainMessages::own_tables() const {
@@ -86,7 +91,8 @@ double ChainMessages::own_tables() const {
 
 double ChainMessages::load_work() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
-    return kLoaded * length + kLoadedState * states + kLoadedFar * std::max(own_ - kNear, 0.0);
+    return kLoaded * length + kLoadedState * states + kLoadedFar * std::max(own_ - kNear, 0.0) +
+           kLoadedLink * static_cast<double>(rows_.link_kinds.size());
 }
 
 // Passes take longer where neighbours count, so that more of a band is worth a try.
@@ -98,6 +104,7 @@ Measures ChainMessages::measures() const {
     found.sums = states;
     found.load = load_work();
     found.pass = pass_work();
+    found.second = kSecond * length + kSecondState * states;
     found.few = kCell * (linked ? 8 : 4) * states;
     return found;
 }
@@ -109,8 +116,8 @@ double ChainMessages::rest() {
                                            tallies_.capacity() * sizeof(Cell) + origin_.capacity() * sizeof(Index));
     double states = 0;
     for (const Kept &kept : kept_) states += static_cast<double>(kept.states.capacity() * sizeof(std::int32_t));
-    return lists + states + merger_.bytes() + end_merger_.bytes() +
-           8 * static_cast<double>(kind_prices_.capacity()) + rows_.kept();
+    return lists + states + merger_.bytes() + end_merger_.bytes() + 8 * static_cast<double>(kind_prices_.capacity()) +
+           rows_.kept();
 }
 
 void ChainMessages::price_kinds(const Prices &prices) {
@@ -177,6 +184,35 @@ Pass ChainMessages::pass(const Prices &prices, Meter &meter) {
     if (found.most != kNegativeInfinity) find_best(found);
     found.tolerance = kUnit * (slips + 16 * (std::abs(found.most) + rows_.range.reach(prices)));
     return found;
+}
+
+// Reading from the last position down, it leaves the best labelling once, and may come back to it.
+std::optional<TiedMessages::Second> ChainMessages::second(const Pass &pass) {
+    if (!keys_add_up_) return {};
+    const auto &best = kept_[current_].states;
+    const ChainOther other =
+        kernels_.second({rows_.length, rows_.width, row(0), rows_.back_links.data(), best.data(), 0, 0});
+    if (other.position < 0) return {};
+    Index change = 0, next = next_best(other.position), state = other.state;
+    for (Index t = other.position; t >= 0; t--) {
+        change = Packing::sum(change, Packing::difference(key_of(t, state, next), best_key(t)));
+        if (state == best[t]) break;
+        next = state;
+        if (t > 0) state = choose(t - 1, next);
+    }
+    Few<Index> changes{};
+    packing_.unpack(change, changes);
+    Second found{other.regret, pass.tally.first()};
+    for (Index p = 0; p < rows_.statistics; p++) found.tally[p] += changes[p];
+    return found;
+}
+
+// The first of the best states at a position for a state of the next one.
+Index ChainMessages::choose(Index t, Index next) {
+    const double best = weigh(t, next);
+    Index state = 0;
+    while (weighed_[state] != best) state++;
+    return state;
 }
 
 bool ChainMessages::recall(const Prices &prices) {

@@ -39,6 +39,7 @@ class ChainMessages : public TiedMessages {
     double rest();
     // The memory kept for the next band.
     double kept() const { return static_cast<double>(cells_.capacity() * sizeof(Joined)); }
+    std::optional<Second> second(const Pass &pass) override;
     void set_near(double near) override { merger_.near = near; }
     bool tied(Index number) const override { return ties_[number]; }
 
@@ -73,6 +74,7 @@ class ChainMessages : public TiedMessages {
     const double *row(Index t) const { return kept_[current_].priced + t * rows_.width; }
     // What each state at a position would make of a state of the next one; returns the best.
     double weigh(Index t, Index next);
+    Index choose(Index t, Index next);
     // Whether a position counts something together with the next one.
     bool linked(Index t) const { return t < std::ssize(rows_.link_kind); }
     const LinkKind &link_at(Index t) const { return rows_.link_kinds[rows_.link_kind[t]]; }
@@ -102,9 +104,9 @@ class ChainMessages : public TiedMessages {
     };
     std::vector<Kept> kept_;  // the last few, in turns
     std::size_t current_ = 0;
-    Prices held_{};        // of the pass that is to stay
-    Arena memory_;         // of all rows
-    LinedUp kind_prices_;  // for each kind: a row, at the prices of the last pass
+    Prices held_{};                 // of the pass that is to stay
+    Arena memory_;                  // of all rows
+    LinedUp kind_prices_;           // for each kind: a row, at the prices of the last pass
     std::optional<Prices> linked_;  // those of the tables of neighbours that count
     LinedUp message_, weighed_;
     std::vector<std::uint8_t> from_;  // for each position, in rows of 8: the best state before each next one

@@ -91,7 +91,7 @@ struct ChainRows {
     std::deque<LinedUp> forward_, backward_;  // tables of a program
     std::deque<LinedUp> scores_;              // the same without prices, and what counts, where neighbours count
     std::deque<LinkCounts> counts_;
-    std::vector<std::int64_t> kind_rows_;     // of a model: for each kind and statistic, as it lies there
+    std::vector<std::int64_t> kind_rows_;  // of a model: for each kind and statistic, as it lies there
 };
 
 }  // namespace tallytree::bounds

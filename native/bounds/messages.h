@@ -7,6 +7,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 
 #include "bounds/tally.h"
 
@@ -87,13 +88,21 @@ struct Measures {
     double sums = 0;       // roughly how many numbers a regret is added up from, at most
     double load = 0;       // what it takes to load the model, in units of work, about a nanosecond each;
     double pass = 0;       // what a pass takes,
-    double few = 0;        // and a band that takes about as long as a pass
+    double few = 0;        // a band that takes about as long as a pass,
+    double second = 0;     // and finding the second best labelling of a pass
 };
 
 // Messages whose bands notice ties, for models of which many are solved at once.
 class TiedMessages : public Messages {
   public:
     virtual Measures measures() const = 0;
+    // The second best labelling of the last pass: how much less than the best one it is worth there, and its tally.
+    // Nothing where there is no other, or it is not known.
+    struct Second {
+        double regret;
+        Few<Index> tally;
+    };
+    virtual std::optional<Second> second(const Pass &) { return {}; }
     // Two labellings with one tally are as good as each other if they are no further apart than this.
     virtual void set_near(double near) = 0;
     // Whether there is another labelling with the tally of one of the band, as good as it.

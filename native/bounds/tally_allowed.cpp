@@ -107,7 +107,7 @@ bool TallySearch::widen() {
         if (!met()) continue;
         if (value_ > before) {
             find_needs();
-            spreads_[best_] = spread(at);
+            spreads_[best_] = spread(best_);
         }
         if (spreads_[best_].budget <= budget) return keep_candidates(at);
     }

@@ -98,7 +98,7 @@ bool TallySearch::meet_several() {
         if (work_ > most || !band(budget, most - work_)) return false;
         each_cell(at, [&](const Few<Index> &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     }
-    cut(at);
+    cut(0);
     return !several_tied(at);
 }
 

@@ -46,7 +46,7 @@ std::optional<Few<double>> TallySearch::bundle() {
         Few<double> gap{};
         double value = spreads_[i].budget;
         for (Index p = 0; p <= last_; p++) {
-            gap[p] = static_cast<double>(passes_[i].tally[p] - spreads_[i].tally[p]);
+            gap[p] = static_cast<double>(tops_[i].tally[p] - spreads_[i].tally[p]);
             value += gap[p] * (centre[p] - passes_[i].prices[p]);
         }
         bundle_.add(value, gap);
@@ -65,7 +65,7 @@ std::optional<Few<double>> TallySearch::bracket() {
     const Pass &at = passes_[best_];
     const Spread &most = spreads_[best_];
     Few<double> gap{};
-    for (Index p = 0; p <= last_; p++) gap[p] = static_cast<double>(most.tally[p] - at.tally[p]);
+    for (Index p = 0; p <= last_; p++) gap[p] = static_cast<double>(most.tally[p] - tops_[best_].tally[p]);
     const double square = inner(gap, gap);
     if (!(square > 0) || !(most.budget > 0)) return {};
     reach_ = bracketed_ == most.tally ? 2 * reach_ : kReach;

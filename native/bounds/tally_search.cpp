@@ -34,6 +34,7 @@ bool TallySearch::begin(const TallyGoal &asked) {
     if (asked.plain() && !(measures_.magnitude < kMostMagnitude)) return false;
     if (!asked.regular || box_.empty() || box_.tallies() > 1e8) return false;
     passes_.clear();
+    tops_.clear();
     candidates_.clear();
     value_tally_.reset();
     followed_.reset();
@@ -57,7 +58,7 @@ double TallySearch::kept() const {
 
 // The tallies that live after the first pass; those without loss have no say under slack scaling (see
 // `settle_lossless`).
-void TallySearch::fill(const Pass &pass) {
+void TallySearch::fill(const Pass &pass, double bound) {
     const Index size = round_up(static_cast<Index>(box_.tallies()));
     for (auto *list : {&weight_, &bound_, &need_, &over_}) grow(*list, size);
     for (Index p = 0; p <= last_; p++) grow(count_[p], size);
@@ -65,7 +66,7 @@ void TallySearch::fill(const Pass &pass) {
     listed_ = 0;
     Few<Index> at = box_.low.first(), end = box_.high.first();
     end[last_] = box_.low[last_];
-    const double most = pass.most + 2 * tolerance(pass);
+    const double most = bound + 2 * tolerance(pass);
     for (at[0] = box_.low[0]; at[0] <= end[0]; at[0]++)
         for (at[1] = box_.low[1]; at[1] <= end[1]; at[1]++)
             for (at[2] = box_.low[2]; at[2] <= end[2]; at[2]++) {
@@ -132,10 +133,30 @@ TallyLists TallySearch::lists(const Pass &pass, double most) {
             most,    need_.data(),      {count_[0].data(), count_[1].data(), count_[2].data()}};
 }
 
+// Whether the best labelling of a pass is not as good as what is known: no labelling with its tally is as good then.
+bool TallySearch::beaten(const Pass &pass) const {
+    const Few<Index> &tally = pass.tally.first();
+    if (asked_.plain() || !box_.holds(tally)) return false;
+    if (asked_.slack && !(asked_.loss(tally) > 0)) return true;
+    const double most = pass.most - paid(pass.prices.first(), tally) + 2 * tolerance(pass);
+    return met() && asked_.value(tally, most) < value_;
+}
+
+// The second best labelling of a pass, which bounds all others; the best one where there is no other, or none is known.
+TallySearch::Top TallySearch::second(const Pass &pass) {
+    const auto other = messages_->second(pass);
+    if (!other) return {pass.most, pass.tally.first()};
+    work_ += measures_.second;
+    const Top found{pass.most - other->regret, other->tally};
+    meet(found.most - paid(pass.prices.first(), found.tally), found.tally, 2 * tolerance(pass));
+    return found;
+}
+
 // Lowers the bounds of all tallies.
-void TallySearch::cut(const Pass &pass) {
+void TallySearch::cut(std::size_t number) {
+    const Pass &pass = passes_[number];
     if (stale_) find_needs();
-    living_ = kernels_.cut(lists(pass, pass.most + tolerance(pass)), bound_.data());
+    living_ = kernels_.cut(lists(pass, tops_[number].most + tolerance(pass)), bound_.data());
     if (4 * living_ < listed_) bury();
 }
 
@@ -169,15 +190,16 @@ void TallySearch::find_needs() {
 }
 
 // Among tallies that need as much the one that is nearest to the best labelling: at prices 0 there are many.
-TallySearch::Spread TallySearch::spread(const Pass &pass) {
+TallySearch::Spread TallySearch::spread(std::size_t number) {
     if (living_ == 0) return {};
-    const Index many = kernels_.farthest(lists(pass, pass.most), over_.data(), numbers_.data());
+    const Top &top = tops_[number];
+    const Index many = kernels_.farthest(lists(passes_[number], top.most), over_.data(), numbers_.data());
     Index at = 0;
     double nearest = kInfinity;
     for (Index i = 0; i < many && many > 1; i++) {
         double distance = 0;
         for (Index p = 0; p <= last_; p++)
-            distance += std::abs(count_[p][numbers_[i]] - static_cast<double>(pass.tally[p]));
+            distance += std::abs(count_[p][numbers_[i]] - static_cast<double>(top.tally[p]));
         at = distance < nearest ? i : at;
         nearest = std::min(nearest, distance);
     }
@@ -195,7 +217,7 @@ void TallySearch::spread_all() {
     best_ = 0;
     for (std::size_t i = 0; i < passes_.size(); i++) {
         const bool holds = i < known && spreads_[i].number >= 0 && need_[spreads_[i].number] < kInfinity;
-        if (!holds) spreads_[i] = spread(passes_[i]);
+        if (!holds) spreads_[i] = spread(i);
         if (spreads_[i].budget < spreads_[best_].budget) best_ = i;
     }
 }
@@ -209,14 +231,17 @@ double TallySearch::next_pass() const {
 void TallySearch::pass(const Few<double> &prices) {
     work_ += next_pass();
     const Pass &found = passes_.emplace_back(messages_->pass(prices, *meter_));
+    tops_.push_back({found.most, found.tally.first()});
+    Top &top = tops_.back();
     if (found.most == kNegativeInfinity) return;
-    const Few<Index> &tally = found.tally.first();
     const bool known = met();
-    meet(found.most - paid(prices, tally), tally, 2 * tolerance(found));
-    if (passes_.size() == 1) fill(found);
-    else if (known) cut(found);
+    meet(found.most - paid(prices, top.tally), top.tally, 2 * tolerance(found));
+    if (beaten(found)) top = second(found);
+    const std::size_t last = passes_.size() - 1;
+    if (last == 0) fill(found, top.most);
+    else if (known) cut(last);
     else if (met())
-        for (const Pass &one : passes_) cut(one);
+        for (std::size_t i = 0; i <= last; i++) cut(i);
 }
 
 bool TallySearch::run(TiedMessages &messages, const TallyGoal &asked, std::optional<Few<double>> start, Limits limits,
@@ -246,21 +271,32 @@ bool TallySearch::settle_losses() {
         prices_ = passes_[best_].prices.first();
         messages_->hold(prices_);
         const bool last = spent();
-        const double budget = spreads_[best_].budget;
+        const double budget = reach(best_);
         const double nothing = 8 * tolerance(passes_[best_]);  // a budget that no prices make smaller
-        if (asked_.count > 1 && budget <= kReached * apart())
-            return look(most_work_ - work_) && keep_candidates(passes_[best_]);
+        if (asked_.count > 1 && budget <= kReached * apart()) return finish();
         if (last || (budget <= std::max(kTry * scale_, nothing) && budget <= 0.5 * tried)) {
             tried = budget;
             if (!last && look(few)) return keep_candidates(passes_[best_]);
             if (budget <= nothing && !equals_) return false;
-            if (last || budget <= nothing) return look(most_work_ - work_) && keep_candidates(passes_[best_]);
+            if (last || budget <= nothing) return finish();
             if (peek(0.25 * budget, few)) continue;
         }
         const auto next = next_prices();
-        if (!next) return look(most_work_ - work_) && keep_candidates(passes_[best_]);
+        if (!next) return finish();
         pass(*next);
     }
+}
+
+// How large a band of a pass has to be to hold whatever may be the best: the labelling that has been ruled out is in
+// it.
+double TallySearch::reach(std::size_t pass) const {
+    return spreads_[pass].budget + (passes_[pass].most - tops_[pass].most);
+}
+
+bool TallySearch::finish() {
+    for (std::size_t i = 0; i < passes_.size(); i++)
+        if (reach(i) < reach(best_)) best_ = i;
+    return look(most_work_ - work_) && keep_candidates(passes_[best_]);
 }
 
 // Goes back to a pass, which is made again if its messages are gone.
@@ -286,7 +322,7 @@ bool TallySearch::peek(double budget, double most_work) {
     if (!band(budget, most_work)) return false;
     each_cell(at, [&](const Few<Index> &tally, double score, Index) { meet(score, tally, 4 * tolerance(at)); });
     if (!(value_ > before)) return false;
-    cut(at);
+    cut(best_);
     return true;
 }
 
@@ -300,7 +336,7 @@ bool TallySearch::look(double most_work) {
     if (!(most_work > 0)) return false;
     if (spreads_[best_].budget == kNegativeInfinity) return true;  // nothing lives
     recall(at);
-    const double budget = std::max(spreads_[best_].budget, 0.0), slack = slack_of(at, budget);
+    const double budget = std::max(reach(best_), 0.0), slack = slack_of(at, budget);
     messages_->set_near(2 * slack);
     return band(budget + 4 * slack, most_work);
 }

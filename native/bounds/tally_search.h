@@ -56,6 +56,12 @@ class TallySearch {
     static double bytes_each(Index statistics) { return 36 + 8 * static_cast<double>(statistics); }
 
   private:
+    // What bounds all labellings that may be the best, in a pass: the best one there, or the second best where that one
+    // is not as good as what is known. How much it is worth, and its tally.
+    struct Top {
+        double most = 0;
+        Few<Index> tally{};
+    };
     struct Spread {  // a budget, and the living tally that needs it
         double budget = kNegativeInfinity;
         Few<Index> tally{};
@@ -66,7 +72,7 @@ class TallySearch {
     bool met() const { return value_ > kNegativeInfinity; }
     double next_pass() const;  // what another pass takes
     bool spent() const { return passes_.size() >= most_passes_ || work_ + next_pass() > most_work_; }
-    void fill(const Pass &pass);
+    void fill(const Pass &pass, double most);
     void fill_line(const Few<Index> &from, double most, double price);
     void fill_allowed(const Few<Index> &from, double most, double price);
     void find_needs();
@@ -76,10 +82,12 @@ class TallySearch {
     }
     void pass(const Few<double> &prices);
     void meet(double score, const Few<Index> &tally, double slack);
-    void cut(const Pass &pass);
+    bool beaten(const Pass &pass) const;
+    Top second(const Pass &pass);
+    void cut(std::size_t pass);
     void bury();
     TallyLists lists(const Pass &pass, double most);
-    Spread spread(const Pass &pass);
+    Spread spread(std::size_t pass);
     void spread_all();
     std::optional<Few<double>> slope(const Few<Index> &tally) const;
     std::optional<Few<double>> next_prices();
@@ -88,6 +96,8 @@ class TallySearch {
     void recall(const Pass &pass);
     bool band(double budget, double most_work);
     double slack_of(const Pass &pass, double budget) const;
+    double reach(std::size_t pass) const;
+    bool finish();
     bool look(double most_work);
     bool peek(double budget, double most_work);
     // Calls use(tally, score, number) for the tallies of the last band, which is of some pass.
@@ -149,6 +159,7 @@ class TallySearch {
     double expected_ = 0;  // and the bound that is half as good as it promises
     bool stale_ = false;   // a larger value has been met since needs were computed
     std::vector<Pass> passes_;
+    std::vector<Top> tops_;        // of the passes
     std::vector<Spread> spreads_;  // of the passes
     bool renewed_ = true;          // needs, or the numbers of tallies, are not those of the spreads
     Bundle bundle_;

@@ -296,10 +296,41 @@ Int settled(const ChainSettled &c) {
     return c.count;
 }
 
+// Each lane notes the position of its least regret; which state that is follows at the end.
+ChainOther second(const ChainSettled &c) {
+    const Real infinity = static_cast<Real>(__builtin_inf());
+    Bits lanes{};
+    for (int k = 0; k < W; k++) lanes[k] = k;
+    Vector least = splat(infinity);
+    Bits where{};
+    for (Int t = c.count, next = c.next; t-- > 0; next = c.best[t]) {
+        const Real *x = c.priced + t * c.width, *link = c.links[t] + next * c.width;
+        const Int best = c.best[t];
+        Vector most = nothing();
+        for (Int at = 0; at < c.width; at += W) {
+            const Vector sum = load(x + at) + load(link + at);
+            most = max(most, lanes + at == Bits{} + best ? nothing() : sum);
+        }
+        const Vector regret = splat(x[best] + link[best]) - most;
+        where = regret < least ? Bits{} + t : where;
+        least = regret < least ? regret : least;
+    }
+    ChainOther found{infinity, -1, -1};
+    for (int k = 0; k < W; k++)
+        if (least[k] < found.regret || (least[k] == found.regret && where[k] > found.position))
+            found = {least[k], where[k], -1};
+    if (!(found.regret < infinity)) return {infinity, -1, -1};
+    const Int t = found.position, best = c.best[t], next = t + 1 < c.count ? c.best[t + 1] : c.next;
+    const Real *x = c.priced + t * c.width, *link = c.links[t] + next * c.width;
+    for (Int s = c.width; s-- > 0;)
+        if (s != best && x[best] + link[best] - (x[s] + link[s]) == found.regret) found.state = s;
+    return found;
+}
+
 }  // namespace
 
 extern const ChainKernels chains;
-const ChainKernels chains{pass, back, sizes, digest, same, settled, down, along, choose, add, ends};
+const ChainKernels chains{pass, back, sizes, digest, same, settled, second, down, along, choose, add, ends};
 
 }  // namespace TALLYTREE_ISA
 }  // namespace tallytree

@@ -45,6 +45,12 @@ struct ChainSettled {
     double room;
 };
 
+// A choice that is not the best one at its position: how much less it is worth; inf where there is none.
+struct ChainOther {
+    double regret;
+    std::int64_t position, state;
+};
+
 // A table of scores of two neighbours, and what is known of the states of the first.
 struct StepTable {
     std::int64_t states, count;  // of the first, and of the second
@@ -80,6 +86,8 @@ struct ChainKernels {
     bool (*same)(const ChainCounts &counts, const std::int32_t *numbers, const std::int64_t *rows, std::int64_t apart);
     // How many positions, from the last one down, have no state but the best one within `room` of it.
     std::int64_t (*settled)(const ChainSettled &settled);
+    // The state other than the best ones that is worth the most, with the best states behind it; without `room`.
+    ChainOther (*second)(const ChainSettled &settled);
     // to[i] = max over s of known[s] + scores[s, i], with a row for each s; and the same with a row for each i.
     void (*down)(const StepTable &table);
     void (*along)(const StepTable &table);

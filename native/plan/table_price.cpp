@@ -14,7 +14,9 @@ namespace {
 
 constexpr double kStep = 50, kScore = 1.2;                              // a step, and an entry of its local scores
 constexpr double kCall = 18, kTerm = 1.5, kVector = 0.3, kBlock = 1.2;  // of eliminations; a block that is written
-constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;   // of joins
+// Of eliminations that read the table below once for each state, where it has more vectors than the first cache.
+constexpr double kVectorAgain = 0.55, kFirstCache = 512;
+constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;  // of joins
 // For each block beyond those that stay in the cache; beyond the memory that is kept from one run to the next; and
 // where tables are rolled, but larger than the cache even so.
 constexpr double kFar = 3, kCached = 1 << 17, kFresh = 7, kKept = 1 << 20, kRolledFar = 3, kNear = 1 << 19;
@@ -294,8 +296,10 @@ class Pricing {
         } else {
             const double calls = kept * (step.shift_has_fresh ? fresh : 1), along = step.shift_has_fresh ? 1 : fresh;
             const double terms = calls * gone * rows;
+            const bool again = calls > 1 && gone * in.rows * vectors(in.length) > kFirstCache;
+            const double vector = again ? kVectorAgain : kVector * along;
             const auto taking = [&](double length) {
-                return kCall * calls * out.rows + (kTerm + kVector * along * vectors(length)) * terms;
+                return kCall * calls * out.rows + (kTerm + vector * vectors(length)) * terms;
             };
             price_.work += taking(out.length);
             again_ += kStep + taking(std::min(out.length, cone_));
