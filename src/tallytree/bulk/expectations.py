@@ -60,6 +60,13 @@ class SparseRows(NamedTuple):
         columns, values = matrix.indices.astype(np.int32, copy=False), np.asarray(matrix.data, np.float64)
         return cls(matrix.indptr.astype(np.int64, copy=False), columns, values)
 
+    def matrix(self, columns: int) -> Any:
+        """Return one of SciPy's CSR matrices with so many columns."""
+        from scipy import sparse  # an optional dependency
+
+        shape = len(self.starts) - 1, columns
+        return sparse.csr_matrix((self.values, self.columns, self.starts), shape=shape)
+
     def times(self, table: Floats, threads: int | None = None) -> Floats:
         """Return the product with a table; the result does not depend on the number of threads."""
         return native.sparse_times(*self, table, thread_count(threads))

@@ -59,13 +59,18 @@ def attributes(position: Any) -> Iterator[tuple[str, float]]:
             yield name, 1.0
 
 
-def _names(positions: Sequence[Any]) -> Iterator[str]:
-    """Iterate over the attributes of all positions; fast for lists of strings."""
-    for position in positions:
-        if type(position) is list and set(map(type, position)) == {str}:
-            yield from position
-        else:
-            yield from (name for name, _ in attributes(position))
+def _plain_names(positions: Sequence[Any]) -> list[str] | None:
+    """Return the attributes of positions that are all lists of strings, concatenated; None for others."""
+    if not set(map(type, positions)) <= {list}:
+        return None
+    names = list(chain.from_iterable(positions))
+    return names if set(map(type, names)) <= {str} else None
+
+
+def _names(positions: Sequence[Any]) -> list[str]:
+    """Return the attributes of all positions."""
+    names = _plain_names(positions)
+    return [name for one in positions for name, _ in attributes(one)] if names is None else names
 
 
 def _named(name: str, value: Any) -> Iterator[tuple[str, float]]:
@@ -190,7 +195,7 @@ class Vocabulary(Encoder):
     @classmethod
     def of(cls, examples: Iterable[Sequence[Any]], min_count: int = 1) -> Vocabulary:
         """Return the attributes that occur often enough, in order of first occurrence."""
-        counts = Counter(chain.from_iterable(of_each(examples, lambda positions: list(_names(positions)))))
+        counts = Counter(chain.from_iterable(of_each(examples, _names)))
         names = tuple(str(name) for name, count in counts.items() if count >= min_count)
         if counts and not names:
             warnings.warn(
@@ -220,10 +225,9 @@ class Vocabulary(Encoder):
 
     def _entries(self, positions: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
         """Return the columns and values of the attributes of all positions, and the number of each."""
-        if set(map(type, positions)) <= {list}:
-            names = list(chain.from_iterable(positions))
-            if set(map(type, names)) <= {str}:  # fast path for the usual case
-                return self._columns_of(names), np.ones(len(names)), list(map(len, positions))
+        names = _plain_names(positions)
+        if names is not None:
+            return self._columns_of(names), np.ones(len(names)), list(map(len, positions))
         pairs = [list(attributes(position)) for position in positions]
         columns = self._columns_of([name for some in pairs for name, _ in some])
         values = np.array([value for some in pairs for _, value in some], dtype=np.float64)

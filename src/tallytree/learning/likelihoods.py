@@ -236,9 +236,7 @@ class CountedObjective(Objective):
             stacked = sparse.vstack([matrix for matrix, _ in mine], format="csr")
             lengths = [matrix.shape[0] for matrix, _ in mine]
             self._groups.append((SparseRows.of(stacked), lengths, [known for _, known in mine]))
-        self._turned = [
-            SparseRows.of(_matrix(group[0], labelled.features).T.tocsr()) for group in self._groups
-        ]
+        self._turned = [SparseRows.of(group[0].matrix(labelled.features).T.tocsr()) for group in self._groups]
 
     @property
     def convex(self) -> bool:
@@ -263,7 +261,3 @@ class CountedObjective(Objective):
     def gathered(self, weights: Floats) -> Floats:
         """Return the problem's weights that are learned."""
         return self._labelled.gathered(weights)
-
-
-def _matrix(rows: SparseRows, features: int) -> sparse.csr_matrix:
-    return sparse.csr_matrix((rows.values, rows.columns, rows.starts), shape=(len(rows.starts) - 1, features))

@@ -111,12 +111,13 @@ class SequenceEstimator(StructuredEstimator):
             )
 
     def _problem(self, X: Sequence[Any], truths: list[Any], loss: Loss) -> SequenceProblem:
-        rows = list(of_each(X, self.encoder_.rows))
-        check_lengths([matrix.shape[0] for matrix in rows], truths)
+        rows, lengths = self.encoder_.stacked(X, self._threads)
+        check_lengths(lengths, truths)
         self.labels_.check_loss(loss)
         if isinstance(loss, ChunkFBeta):
             self._check_tags(truths, loss)
-        return SequenceProblem(rows, truths, self.labels_.count, loss, self.labels_.names)
+        matrix = rows.matrix(self.encoder_.size)
+        return SequenceProblem.of_rows(matrix, lengths, truths, self.labels_.count, loss, self.labels_.names)
 
     def _check_tags(self, truths: list[Any], loss: ChunkFBeta) -> None:
         """Raise an error for the first example with a label that is not part of the loss's scheme."""

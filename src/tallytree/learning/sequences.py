@@ -95,10 +95,29 @@ class SequenceProblem(TrainingProblem):
         lengths = [matrix.shape[0] for matrix in sequences]
         if lengths != [len(truth) for truth in truths]:
             raise ModelError("each sequence needs a list of labels, with one label for each of its positions")
-        self._rows = sparse.vstack(sequences, format="csr")
+        self._hold(sparse.vstack(sequences, format="csr"), lengths, truths)
+        self._configure(self._rows.shape[1], labels, loss, states)
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: sparse.csr_matrix,
+        lengths: Sequence[int],
+        truths: Sequence[Integers],
+        labels: int,
+        loss: Loss,
+        states: Sequence[str] | None = None,
+    ) -> SequenceProblem:
+        """Return the problem of sequences whose features are concatenated."""
+        problem = cls.__new__(cls)
+        problem._hold(rows, lengths, truths)
+        problem._configure(rows.shape[1], labels, loss, states)
+        return problem
+
+    def _hold(self, rows: sparse.csr_matrix, lengths: Sequence[int], truths: Sequence[Integers]) -> None:
+        self._rows = rows
         self._starts = np.cumsum([0, *lengths])
         self._truths = np.concatenate(truths).astype(np.int64)
-        self._configure(self._rows.shape[1], labels, loss, states)
 
     def _configure(self, width: int, labels: int, loss: Loss, states: Sequence[str] | None) -> None:
         self.loss, self.labels, self.states = loss, labels, states
@@ -144,17 +163,26 @@ class SequenceProblem(TrainingProblem):
 
     def _chains(self, examples: Sequence[int], weights: Floats) -> Chains:
         rows, lengths = self._stacked(examples)
-        return chains(SparseRows.of(rows), lengths, weights, self.labels, self.states)
+        return chains(rows, lengths, weights, self.labels, self.states)
 
-    def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
+    def _stacked(self, examples: Sequence[int]) -> tuple[SparseRows, list[int]]:
         """Return the features of several sequences, concatenated, and their lengths."""
-        ranges = [np.arange(self._starts[one], self._starts[one + 1]) for one in examples]
-        return self._rows[np.concatenate(ranges)], [len(one) for one in ranges]
+        ends, columns, values = self._rows.indptr, self._rows.indices, self._rows.data
+        bounds = [(self._starts[one], self._starts[one + 1]) for one in examples]
+        sizes = np.concatenate([ends[first + 1 : last + 1] - ends[first:last] for first, last in bounds])
+        entries = [slice(ends[first], ends[last]) for first, last in bounds]
+        rows = SparseRows(
+            np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+            np.concatenate([columns[some] for some in entries]).astype(np.int32, copy=False),
+            np.concatenate([values[some] for some in entries]),
+        )
+        return rows, [int(last - first) for first, last in bounds]
 
     def stacked(self) -> tuple[sparse.csr_matrix, list[int], Integers]:
         """Return the features of all sequences, concatenated, their lengths, and the true labels."""
         rows, lengths = self._stacked(range(len(self)))
-        return rows, lengths, np.concatenate([self.truth(example) for example in range(len(self))])
+        truths = np.concatenate([self.truth(example) for example in range(len(self))])
+        return rows.matrix(self._emissions // self.labels), lengths, truths
 
     def features(self, example: int, labelling: Integers) -> Features:
         """Return the features of a labelled sequence."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tallytree.bulk.expectations import SparseRows
 from tallytree.errors import BudgetError, ModelError
 from tallytree.io.documents import document
 from tallytree.io.files import source, write_atomically
@@ -155,11 +156,11 @@ class StoredSequences(SequenceProblem):
         """Return the true labels of a sequence."""
         return self._example(example).labels
 
-    def _stacked(self, examples: Sequence[int]) -> tuple[sparse.csr_matrix, list[int]]:
+    def _stacked(self, examples: Sequence[int]) -> tuple[SparseRows, list[int]]:
         """Read these examples, drop others, and return their features."""
         self._recent = {example: self._read(example) for example in examples}
         rows = [self._recent[example].rows for example in examples]
-        return sparse.vstack(rows, format="csr"), [matrix.shape[0] for matrix in rows]
+        return SparseRows.of(sparse.vstack(rows, format="csr")), [matrix.shape[0] for matrix in rows]
 
     def differences(self, examples: Sequence[int], labellings: Sequence[Integers]) -> list[Features]:
         """Return the differences, read one after the other."""
