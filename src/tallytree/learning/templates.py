@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -69,11 +70,17 @@ def _templated(sentence: Sequence[Row], templates: Sequence[Template]) -> list[l
     columns = list(zip(*(row[:needed] for row in sentence), strict=True))
     reach = _reach(templates)
     padded = [[_BEFORE] * reach + list(column) + [_AFTER] * reach for column in columns]
-    named = [(_prefix(template), template) for template in templates]
-    return [
-        [name + "|".join([padded[column][place + offset] for column, offset in t]) for name, t in named]
-        for place in range(reach, reach + len(sentence))
-    ]
+    features = [_features(padded, template, reach, len(sentence)) for template in templates if columns]
+    return list(map(list, zip(*features, strict=True))) or [[] for _ in sentence]
+
+
+def _features(padded: list[list[str]], template: Template, first: int, length: int) -> list[str]:
+    """Return the feature of each position that a template makes."""
+    prefix = _prefix(template)
+    places = [padded[column][first + offset : first + offset + length] for column, offset in template]
+    if len(places) == 1:
+        return [prefix + text for text in places[0]]
+    return [prefix + text for text in map("|".join, zip(*places, strict=True))] if places else [prefix] * length
 
 
 def checked_templates(templates: Any) -> tuple[Template, ...]:
@@ -114,6 +121,7 @@ def _reach(templates: Iterable[Template]) -> int:
     return 1 + max((abs(offset) for template in templates for _, offset in template), default=0)
 
 
+@lru_cache
 def _prefix(template: Template) -> str:
     return "|".join(f"{column}[{offset}]" for column, offset in template) + "="
 
