@@ -80,7 +80,9 @@ def _features(padded: list[list[str]], template: Template, first: int, length: i
     places = [padded[column][first + offset : first + offset + length] for column, offset in template]
     if len(places) == 1:
         return [prefix + text for text in places[0]]
-    return [prefix + text for text in map("|".join, zip(*places, strict=True))] if places else [prefix] * length
+    return (
+        [prefix + text for text in map("|".join, zip(*places, strict=True))] if places else [prefix] * length
+    )
 
 
 def checked_templates(templates: Any) -> tuple[Template, ...]:
