@@ -1,15 +1,15 @@
 """Kernels of the GPU as plain C++: what they compute is tested where there is no GPU.
 
-A kernel is compiled with the machine's compiler for blocks of one thread (``kernel_emulator.h``), which run
-one after the other, so it takes the same steps in order. What that cannot show, races and speed, is tested on
-a GPU.
+A kernel is compiled with the machine's compiler. The threads of a block run one after the other, each as far
+as it can without the others (``kernel_emulator.h``), so that missing barriers show. Clusters of blocks and
+speed are tested on a GPU.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
+import re
 import shutil
 import subprocess
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tallytree.torch.gpu import chains, compiling
+from tallytree.torch.gpu import compiling
 
 KERNELS = resources.files("tallytree.torch.gpu") / "kernels"
 
@@ -27,23 +27,18 @@ KERNELS = resources.files("tallytree.torch.gpu") / "kernels"
 class Emulated:
     """A kernel that runs here."""
 
-    def __init__(self, function: Any, place: Any) -> None:
-        self.function, self.place = function, place
+    def __init__(self, launch: Any) -> None:
+        self.launch = launch
+        launch.restype = ctypes.c_char_p
 
     def __call__(self, blocks: int, threads: int, memory: int, *arguments: Any) -> None:
         """Run the kernel."""
-        assert blocks > 0 and threads > 0 and memory <= 227 << 10
-        values = [_structure(len(given)).from_buffer_copy(given) for given in map(bytes, arguments)]
-        for block in range(blocks):
-            self.place(block, blocks)
-            self.function(*values)
-
-
-@functools.cache
-def _structure(size: int) -> type[ctypes.Structure]:
-    """Return a structure of some bytes, which C takes like any other that is too large for registers."""
-    assert size > 16 and size % 8 == 0
-    return type("_Structure", (ctypes.Structure,), {"_fields_": [("words", ctypes.c_uint64 * (size // 8))]})
+        assert blocks > 0 and threads > 0
+        values = [bytes(given) for given in arguments]
+        places = (ctypes.c_char_p * len(values))(*values)
+        sizes = (ctypes.c_size_t * len(values))(*map(len, values))
+        failure = self.launch(places, sizes, blocks, threads, memory)
+        assert not failure, f"{self.launch.__name__}: {failure.decode()}"
 
 
 class Emulator:
@@ -51,7 +46,7 @@ class Emulator:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.libraries: dict[str, ctypes.CDLL] = {}
+        self.libraries: dict[str, ctypes.PyDLL] = {}
 
     def kernel(self, source: str, name: str, _device: Any, **settings: Any) -> Emulated:
         """Stand in for :func:`tallytree.torch.gpu.compiling.kernel`."""
@@ -59,18 +54,20 @@ class Emulator:
         key = hashlib.sha256((source + macros).encode()).hexdigest()[:16]
         if key not in self.libraries:
             self.libraries[key] = self._built(key, source, macros)
-        library = self.libraries[key]
-        return Emulated(getattr(library, name), library.place)
+        return Emulated(getattr(self.libraries[key], f"launch_{name}"))
 
-    def _built(self, key: str, source: str, macros: str) -> ctypes.CDLL:
+    def _built(self, key: str, source: str, macros: str) -> ctypes.PyDLL:
         here = Path(__file__).with_name("kernel_emulator.h")
         text = self.folder / f"{key}.cpp"
-        text.write_text(f'#include "{here}"\n{macros}#include "{source}"\n')
+        names = re.findall(r'extern "C" __global__ .*?(\w+)\(const', (KERNELS / source).read_text())
+        launches = "".join(f"LAUNCHED({name})\n" for name in names)
+        text.write_text(f'#include "{here}"\n{macros}#include "{source}"\n{launches}')
         library = self.folder / f"{key}.so"
         compiler = shutil.which("c++") or pytest.skip("there is no C++ compiler here")
-        options = ["-std=c++17", "-O1", "-shared", "-fPIC", f"-I{KERNELS}", "-o", str(library), str(text)]
+        options = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", f"-I{KERNELS}"]
+        options += ["-o", str(library), str(text)]
         subprocess.run([compiler, *options], check=True)
-        return ctypes.CDLL(str(library))
+        return ctypes.PyDLL(str(library))
 
 
 def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
@@ -79,7 +76,6 @@ def install(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
     monkeypatch.setattr(compiling, "stream", lambda _: 0)
     monkeypatch.setattr(compiling, "capturing", lambda: False)
     monkeypatch.setattr(compiling, "preparing", lambda _: nullcontext())
-    monkeypatch.setattr(chains, "_WARPS", 1)
     monkeypatch.setattr(compiling, "processors", lambda _: 1)
     monkeypatch.setattr(compiling, "has_clusters", lambda _: False)
     monkeypatch.setattr(compiling, "room", lambda _: 1 << 30)
