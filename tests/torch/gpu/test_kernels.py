@@ -102,6 +102,27 @@ def test_plain(device: str, case: tuple[int, int, bool, torch.dtype, float, bool
     torch.testing.assert_close(got_weights.cpu(), by_weights, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("apart", [100.0, 138.0, 150.0, 299.0, 301.0, 745.0])
+def test_scores_far_apart(device: str, dtype: torch.dtype, apart: float) -> None:
+    """Labels that fall behind until only they may end a sentence: sums of products would be lost."""
+    length = 6
+    nodes = torch.zeros((2, length, 2), dtype=dtype)
+    nodes[:, :, 0] = apart
+    nodes[0, -1, 0] = -INF
+    weights = torch.tensor([[0.0, -INF], [-INF, 0.25]], dtype=dtype)
+    chains = plain.Chains(
+        nodes.to(device), weights.to(device), torch.tensor([length] * 2, dtype=torch.int32).to(device)
+    )
+    values, sums = plain.likelihood(chains, slopes=True)
+    assert sums is not None
+    expected = torch.tensor([0.25 * (length - 1), length * apart], dtype=torch.float64)  # e^-600 is nothing
+    torch.testing.assert_close(values.cpu(), expected, rtol=1e-12, atol=1e-12)
+    by_nodes, by_weights = (one.cpu() for one in plain.gathered(chains, sums))
+    torch.testing.assert_close(by_nodes, torch.eye(2, dtype=dtype)[[1, 0], None].expand(2, length, 2))
+    torch.testing.assert_close(by_weights, (length - 1) * torch.eye(2, dtype=dtype))
+
+
 def chunks_of(labels: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """Chunks of labels 0: O, 1: B-a, 2: I-a, 3: B-b, 4: I-b, as CoNLL's scorer finds them."""
     chunks: list[tuple[int, int, int]] = []

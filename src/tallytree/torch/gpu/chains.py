@@ -61,7 +61,7 @@ class Sizes:
     table : int
         The number of entries of a table of derivatives: for weights, and for start and end scores.
     tables, messages : int
-        The tables of a block, and the numbers that it keeps of the messages of its sentences.
+        The tables of a block, and the numbers of the messages of its sentences.
     room : int
         The number of words of the tables and messages of a launch if they are few; otherwise 0.
     fits : bool
@@ -79,7 +79,7 @@ class Sizes:
         self.table = (self._states + 2) * self._states
         self.tables = 1 if self._states <= SMALL else warps
         self.messages = warps * positions * self._states
-        self.block_bytes = 8 * (self.tables * self.table + self.messages)
+        self.block_bytes = 8 * (self.tables * self.table + 2 * self.messages)
         self.fits = self.memory(3, True, True) <= block_memory
         derivatives = self.heavy_blocks * self.block_bytes // 8
         self.room = derivatives if shared and derivatives <= LITTLE else 0
@@ -289,7 +289,7 @@ def likelihood(
     if slopes:
         blocks = chains.heavy_blocks
         tables = blocks * (_WARPS if apart else sizes.tables)
-        sums = chains.empty_slopes(blocks, tables, sizes.messages)
+        sums = chains.empty_slopes(blocks, tables, 2 * sizes.messages)
         nodes, edges, messages = sums.nodes.data_ptr(), sums.edges, sums.messages
     places = address(labels), address(upstream), values.data_ptr(), nodes, messages, edges
     inputs = _LIKELIHOOD(*chains.inputs, *chains.ends, *places, *found, *total, sign, apart)

@@ -7,11 +7,10 @@
 // Chunks: a step is "on" if it continues a chunk, and else "off", with an x if it begins one. Labellings that agree with the
 // true chunk from its first position on are summed up apart: what is wrong with their last chunk is not known yet.
 #pragma once
+#include "factors.cuh"
 #include "looking.cuh"
 #include "wide.cuh"
 
-constexpr int kStates = (C + kWarp - 1) / kWarp;  // states of one lane: lane, lane + 32, ...
-constexpr bool kOne = kStates == 1;
 constexpr bool kSmall = C <= 32;  // tables of derivatives for weights are in shared memory
 constexpr int kKept = CHUNKS ? 4 : 2;  // numbers of a state that are kept for the way back
 
@@ -86,11 +85,10 @@ struct Course {  // one sentence
     }
 };
 
-// Plain products, scaled at each position. What is not 0 must stay far from underflow: `odd` says otherwise.
+// Plain products, scaled at each position, unless numbers are odd: see factors.cuh.
 struct Plain {
     typedef double N;
     static constexpr bool kPlain = true;
-    static constexpr double kLeast = 1e-120, kMostSpread = 300;  // exp(-300) * 1e-120 is 1e-250
 
     static __device__ double factor(const Course &x, int t, int s, int to) { return x.factors_of(t)[s * C + to]; }
     static __device__ double power(const Course &x, int t, int s) { return x.powers[t * C + s]; }
@@ -102,7 +100,7 @@ struct Plain {
         each(power_of_two(-exponent));
         return exponent;
     }
-    static __device__ bool is_odd(double number) { return number > 0 && number < kLeast; }
+    static __device__ bool is_odd(double number) { return is_small(number); }
 };
 
 // Numbers of any size.

@@ -2,21 +2,21 @@
 //
 // Messages are kept relative to their largest entry, so that long sentences lose no digits.
 #pragma once
+#include "factors.cuh"
 #include "sentences.cuh"
 
-constexpr int kStates = (C + kWarp - 1) / kWarp;  // states of one lane: lane, lane + 32, ...
-constexpr bool kOne = kStates == 1;
 constexpr double kTiny = 1e-250;  // smaller sums of exponentials are added again, relative to their own largest term
 
-__device__ inline double largest_of_warp(const double *message) {
+// The largest number of a lane's states.
+__device__ inline double largest(const double *numbers) {
     double most = forbidden(0.0);
-    for (int k = 0; k < kStates; k++) most = larger(most, message[k]);
-    return largest_in_warp(most);
+    for (int k = 0; k < kStates; k++) most = larger(most, numbers[k]);
+    return most;
 }
 
 // Take off the largest entry, unless nothing is allowed, and return it.
 __device__ inline double normalise(double *message) {
-    double most = largest_of_warp(message);
+    double most = largest_in_warp(largest(message));
     if (!(most > forbidden(0.0))) return most;
     for (int k = 0; k < kStates; k++) message[k] -= most;
     return most;
@@ -29,14 +29,6 @@ __device__ inline double careful_sum(const double *source, const SCORE *w, int t
     if (!(most > forbidden(0.0))) return most;
     for (int s = 0; s < C; s++) sum += exp(source[s] + double(w[s * C + to]) - most);
     return log(sum) + most;
-}
-
-// The largest of C x C weights, as one warp finds it; 0 if all are forbidden.
-__device__ inline double largest_weight(const SCORE *weights, int lane) {
-    double most = forbidden(0.0);
-    for (int i = lane; i < C * C; i += kWarp) most = larger(most, double(weights[i]));
-    most = largest_in_warp(most);
-    return most > forbidden(0.0) ? most : 0;
 }
 
 struct Weights {  // of one step: as given, their largest, and exp(weight - largest) if all steps share them
@@ -53,8 +45,7 @@ __device__ inline bool ordinary(double sum) { return sum > kTiny; }
 
 struct Shares {  // shared memory: the factors of the block, then three rows for each warp
     double *factors, *message, *powers, *rates, *rest;
-    double most;
-    double column[kOne ? C : 1];  // the factors into a lane's state, in registers
+    Range range;  // of shared weights
 
     __device__ Shares(unsigned char *memory, int with_factors) {
         double *first = reinterpret_cast<double *>(memory);
@@ -68,16 +59,14 @@ struct Shares {  // shared memory: the factors of the block, then three rows for
 
     __device__ void fill(const SCORE *weights) {
         if (!factors) return;
-        most = largest_weight(weights, threadIdx.x % kWarp);
-        for (int i = threadIdx.x; i < C * C; i += blockDim.x) factors[i] = exp(double(weights[i]) - most);
+        range = range_of(weights, C * C, threadIdx.x % kWarp);
+        for (int i = threadIdx.x; i < C * C; i += blockDim.x) factors[i] = range.factor(double(weights[i]));
         __syncthreads();
-        int lane = threadIdx.x % kWarp;
-#pragma unroll
-        for (int s = 0; s < (kOne ? C : 1); s++) column[s] = factors[s * C + (lane < C ? lane : 0)];
     }
 
     __device__ Weights weights(const SCORE *given, int lane) const {
-        return Weights{given, factors ? most : largest_weight(given, lane), factors};
+        Range its = factors ? range : range_of(given, C * C, lane);
+        return Weights{given, its.some() ? its.most : 0, factors};
     }
 
     __device__ void publish(const double *its, int lane) {
@@ -88,14 +77,9 @@ struct Shares {  // shared memory: the factors of the block, then three rows for
 
     // The sum over s of exp(message[s] + w[s, to] - the largest weight).
     __device__ double arriving(const Weights &w, int to) const {
-        double sums[4] = {0, 0, 0, 0};  // independent, for pipelining
-        if (kOne && factors) {
-#pragma unroll
-            for (int s = 0; s < C; s++) sums[s % 4] += powers[s] * column[kOne ? s : 0];
-        } else {
-            for (int s = 0; s < C; s++) sums[0] += powers[s] * w.factor(s, to);
-        }
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        double sum = 0;
+        for (int s = 0; s < C; s++) sum += powers[s] * w.factor(s, to);
+        return sum;
     }
 };
 

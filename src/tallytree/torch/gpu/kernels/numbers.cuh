@@ -8,11 +8,13 @@ typedef long long int64;
 
 __device__ constexpr int C = STATES;
 
-#ifndef WARP  // the tests run kernels as plain C++, in warps of 1
+#ifndef WARP  // the tests run kernels as plain C++
 #define WARP 32
 #define BLOCK_MEMORY extern __shared__ __align__(16) unsigned char memory[]
 #endif
 __device__ constexpr int kWarp = WARP;
+__device__ constexpr int kStates = (C + kWarp - 1) / kWarp;  // states of one lane: lane, lane + 32, ...
+__device__ constexpr bool kOne = kStates == 1;
 
 // The memory of the block, for functions that are not inlined: addresses that come from elsewhere may be those of any memory.
 __device__ inline unsigned char *memory_of_block() {

@@ -35,15 +35,9 @@ struct Block {  // shared memory: factors, then for each warp its lanes and its 
 
 // Exponentials relative to the largest score; returns how far scores that are allowed lie apart. By a warp.
 __device__ double exponentials(const SCORE *scores, int count, double *powers, int lane, bool put = true) {
-    double most = forbidden(0.0), least = -forbidden(0.0);
-    for (int i = lane; i < count; i += kWarp) {
-        double score = double(scores[i]);
-        most = larger(most, score);
-        if (score > forbidden(0.0) && score < least) least = score;
-    }
-    most = largest_in_warp(most), least = -largest_in_warp(-least);
-    for (int i = lane; put && i < count; i += kWarp) powers[i] = most > forbidden(0.0) ? exp(double(scores[i]) - most) : 0;
-    return most > least ? most - least : 0;
+    Range range = range_of(scores, count, lane);
+    for (int i = lane; put && i < count; i += kWarp) powers[i] = range.factor(double(scores[i]));
+    return range.spread();
 }
 
 // Exponentials of all scores of a sentence; returns whether they are near enough for plain numbers.
@@ -52,7 +46,7 @@ __device__ bool prepare(const Course &x, const Block &block) {
     for (int t = block.warp; t < x.chain.length; t += block.warps) {
         double spread = exponentials(x.chain.all->nodes + (x.chain.first() + t) * C, C, x.powers + t * C, block.lane);
         double steps = t == 0 || x.chain.all->shared ? block.spread : exponentials(x.chain.step(t), C * C, x.factors_of(t), block.lane);
-        far |= !(spread + steps <= Plain::kMostSpread);
+        far |= !(spread + steps <= kMostSpread);
         for (int s = block.lane; s < C; s += kWarp) x.note(t, s);
     }
     return sum_of_block(far) == 0;
@@ -86,7 +80,7 @@ __device__ __noinline__ bool sum_up(const Course &given) {
     Course x = given;  // in registers
     Block block(x.chain.all->shared, nullptr);
     Lanes<Mode> lanes(block.lanes, x, block.lane);
-    Held held(x, block.lane, true, Mode::kPlain);
+    Held held = held_of(x, block.lane, true, Mode::kPlain);
     bool odd = false;
     for (int column = block.warp; column < x.columns(); column += block.warps) odd |= forward<Mode>(x, column, lanes, held);
     return sum_of_block(odd) == 0;
@@ -98,7 +92,7 @@ __device__ __noinline__ void derive(const Course &given, const Room &room, doubl
     Course x = given;  // in registers
     Block block(x.chain.all->shared, room.working);
     Lanes<Mode> lanes(block.lanes, x, block.lane);
-    Held held(x, block.lane, false, Mode::kPlain);
+    Held held = held_of(x, block.lane, false, Mode::kPlain);
     Edges edges(room.steps ? room.steps : block.table, x.chain.all->shared);
     Wide all = end_of(x, 0, 0);
     int cells = x.chain.length * C;

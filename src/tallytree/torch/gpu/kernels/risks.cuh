@@ -2,39 +2,16 @@
 #pragma once
 #include "courses.cuh"
 
-// The factors of steps off into a lane's state, or out of it, in registers if all steps share them.
-struct Held {
-    double row[kOne ? C : 1];
-    bool held;
-
-    __device__ Held(const Course &x, int lane, bool into, bool plain) : held(kOne && plain && x.chain.all->shared) {
-        if constexpr (kOne) {
-#pragma unroll
-            for (int i = 0; i < C; i++) {
-                int s = into ? i : lane, to = into ? lane : i;
-                row[i] = held && lane < C && !x.continues(s, to) ? x.factors[s * C + to] : 0;
-            }
-        }
-    }
-    // The sum over all states of pairs times factors, which are a row or a column of a table.
-    __device__ Pair<double> sum(const Pair<double> *pairs) const {
-        Pair<double> sums[2] = {{0, 0}, {0, 0}};  // independent, for pipelining
-        if constexpr (kOne) {
-#pragma unroll
-            for (int i = 0; i < C; i++) {
-                sums[i % 2].mass += pairs[i].mass * row[i];
-                sums[i % 2].cost += pairs[i].cost * row[i];
-            }
-        }
-        return sums[0] + sums[1];
-    }
-};
+// The factors of steps off into a lane's state, or out of it.
+__device__ inline Held held_of(const Course &x, int lane, bool into, bool plain) {
+    return Held(plain && x.chain.all->shared ? x.factors : nullptr, into, lane, [&](int s, int to) { return x.continues(s, to); });
+}
 
 // What arrives at a state by steps off.
 template <class Mode>
 __device__ inline Pair<typename Mode::N> arriving(const Course &x, int t, int to, const Lanes<Mode> &lanes, const Held &held) {
     if constexpr (Mode::kPlain)
-        if (held.held) return held.sum(lanes.off);
+        if (held.held) return held.sum<2>(lanes.off);
     Pair<typename Mode::N> sum{0, 0};
 #pragma unroll 1
     for (int s = 0; s < C; s++)
@@ -46,7 +23,7 @@ __device__ inline Pair<typename Mode::N> arriving(const Course &x, int t, int to
 template <class Mode>
 __device__ inline Pair<typename Mode::N> returning(const Course &x, int t, int s, const Lanes<Mode> &lanes, const Held &held) {
     if constexpr (Mode::kPlain)
-        if (held.held) return held.sum(lanes.off_weights);
+        if (held.held) return held.sum<2>(lanes.off_weights);
     Pair<typename Mode::N> sum{0, 0};
 #pragma unroll 1
     for (int to = 0; to < C; to++)

@@ -2,7 +2,6 @@
 #pragma once
 #include "counted.cuh"
 
-constexpr int kStates = (C + kWarp - 1) / kWarp;  // states of one lane: lane, lane + 32, ...
 constexpr int kPasses = 12;                       // over a sentence, at most
 
 struct Prices {  // of a line of the grid, and of a cell within it
