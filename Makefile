@@ -122,7 +122,7 @@ $(SAN_BUILD)/.native: $(VENV)/.build $(SAN_VENV)/.tools CMakeLists.txt $(NATIVE)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) -S . -B $(SAN_BUILD) -G Ninja --log-level=WARNING \
 	  -DTALLYTREE_SANITIZE=ON -DCMAKE_BUILD_TYPE=None -DPython_EXECUTABLE=$(CURDIR)/$(SAN_BIN)/python \
 	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build $(SAN_BUILD)
+	MAKEFLAGS= PATH="$(CURDIR)/$(BIN):$$PATH" $(CMAKE) --build $(SAN_BUILD)
 	touch $@
 
 # --capture=sys: the sanitizers write to the file descriptor and abort, so captured text would be lost.

@@ -308,7 +308,7 @@ void bind_batch(nb::module_ &m) {
     nb::class_<PyBatch>(m, "Batch")
         .def(
             "__init__",
-            [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{{}, {mode, memory_limit}, {}}; },
+            [](PyBatch *self, Mode mode, double memory_limit) { new (self) PyBatch{{}, {mode, memory_limit}, {}, {}}; },
             "mode"_a, "memory_limit"_a)
         .def(
             "hold", [](PyBatch &self, double bytes) { self.batch.hold(bytes); }, "bytes"_a)

@@ -64,8 +64,7 @@ bounds::TiedMessages &SentenceRows::load(const LossItem &sentence) {
         rows.variable[m] = static_cast<std::int32_t>(m);
     }
     rows.measure_scores(messages_.kernels());
-    for (Index m = 0; m < size; m++)
-        add_range(m, &tables.given_range[sentence.truth.kinds()[m]], tables.kinds, false);
+    for (Index m = 0; m < size; m++) add_range(m, &tables.given_range[sentence.truth.kinds()[m]], tables.kinds, false);
     messages_.begin();
     return messages_;
 }
