@@ -99,6 +99,19 @@ def test_a_compiled_model_gives_the_same(device):
     assert wanted.isfinite().all()
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_a_scripted_module_gives_the_same(device):
+    crf, emissions, mask, tags, *_ = made(3, device)
+    scripted = torch.jit.script(crf)
+    assert scripted.decode(emissions, mask) == crf.decode(emissions, mask)
+    for reduction in ("sum", "mean", "token_mean", "none"):
+        torch.testing.assert_close(
+            scripted(emissions, tags, mask, reduction), crf(emissions, tags, mask, reduction)
+        )
+    scripted(emissions, tags, mask).backward()
+    assert crf.transitions.grad is not None
+
+
 def test_errors_have_the_words_of_pytorch_crf(device):
     crf = ttt.CRF(3, batch_first=True).to(device)
     scores, tags = torch.zeros(2, 4, 3, device=device), torch.zeros(2, 4, dtype=torch.int64, device=device)

@@ -115,6 +115,7 @@ class CRF(nn.Module):
         added = first * self.start_transitions + last * self.end_transitions
         return Chain(given.emissions + added, self.transitions, ends.lengths, states=self.states)
 
+    @eager
     def _checked(
         self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None
     ) -> tuple[Given, Ends]:
@@ -138,6 +139,7 @@ class CRF(nn.Module):
         ends = ends_of(None, None if mask is None else self._turned(mask), given, first=True)
         return Given(given, links, self.start_transitions, self.end_transitions), ends
 
+    @eager
     def _turned(self, tensor: Any) -> Any:
         """Return a tensor with sentences as the first dimension."""
         return tensor if self.batch_first else turned(tensor)

@@ -1,4 +1,7 @@
-"""Functions that ``torch.compile`` does not trace: it breaks the graph there once, and traces the rest."""
+"""Functions that PyTorch's compilers leave to Python.
+
+``torch.compile`` breaks the graph there once, and traces the rest; modules of ``torch.jit.script`` call them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ def eager(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function eagerly in compiled models, too.
 
     ``torch.compiler.disable`` does that, but loads the compiler, which takes seconds, so it is only called
-    while a compiler is active.
+    while a compiler is active. A method may use others of its module only if these are eager, too: a scripted
+    module has no others.
     """
 
     @wraps(function)
@@ -26,4 +30,5 @@ def eager(function: Callable[P, R]) -> Callable[P, R]:
             return outside(*arguments, **keywords)
         return function(*arguments, **keywords)
 
-    return untraced
+    ignored: Callable[P, R] = torch.jit.ignore(untraced)  # type: ignore[no-untyped-call]
+    return ignored
