@@ -250,8 +250,7 @@ Index ChainMessages::key_of(Index t, Index state, Index next) const {
 }
 
 double ChainMessages::score_of(Index t, Index state, Index next) const {
-    const double *link = linked(t) ? link_at(t).scores : rows_.links[t];
-    return link[state * rows_.width + next];
+    return linked(t) ? link_at(t).score(state, next, rows_.width) : rows_.links[t][state * rows_.width + next];
 }
 
 void ChainMessages::find_best(Pass &pass) {

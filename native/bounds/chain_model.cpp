@@ -136,8 +136,10 @@ bool ChainRows::measure_kinds() {
 
 double ChainRows::kept() const {
     std::size_t tables = 0;
-    for (const auto *lists : {&forward_, &backward_, &scores_})
-        for (const auto &table : *lists) tables += table.capacity();
+    const auto add = [&](const auto &lists) {
+        for (const auto &list : lists) tables += list.capacity();
+    };
+    add(forward_), add(backward_), add(scores_);
     double counts = 0;
     for (const auto &table : counts_) counts += table.bytes();
     return static_cast<double>(links.capacity() + back_links.capacity() + first.capacity() + kind_keys.capacity() +

@@ -122,7 +122,7 @@ void ChainRows::copy_counts(const LocalTables &tables, const ChainTables &chain)
                 const bool there = table.counts && first < table.before && second < table.after;
                 return there ? table.counts[p * step.shift_size + first * step.gone.shift + second] : 0;
             });
-        const double *scores = scores_.emplace_back(forward_[k]).data();
+        const double *scores = scores_.emplace_back(at->second->pick(forward_[k].data())).data();
         link_kinds.push_back({scores, forward_[k].data(), backward_[k].data(), at->second});
     }
     link_kind.assign(chain.number.begin(), chain.number.end() - 1);

@@ -89,7 +89,8 @@ struct ChainRows {
 
     Arena memory_;
     std::deque<LinedUp> forward_, backward_;  // tables of a program
-    std::deque<LinedUp> scores_;              // the same without prices, and what counts, where neighbours count
+    // Where neighbours count: what, and the scores of entries that do, without prices.
+    std::deque<std::vector<double>> scores_;
     std::deque<LinkCounts> counts_;
     std::vector<std::int64_t> kind_rows_;  // of a model: for each kind and statistic, as it lies there
 };

@@ -33,10 +33,13 @@ class LinkCounts {
     }
     // The counts of two states, in one number.
     Index key(Index first, Index second) const { return keys_[place(second, first)]; }
-    // Puts the entries that count something into both tables: their scores, with the prices of what they count.
-    void charge(const Prices &prices, const double *scores, double *forward, double *backward) const;
-    // How many entries that are.
+    // How many entries count something, and which of them that of two states is; -1: none.
     Index entries() const { return std::ssize(forward_); }
+    Index entry(Index first, Index second) const { return entry_[place(second, first)]; }
+    // The scores of these, from a table that leads forward.
+    std::vector<double> pick(const double *forward) const;
+    // Puts them into both tables, with the prices of what they count.
+    void charge(const Prices &prices, const double *scores, double *forward, double *backward) const;
     double bytes() const;
 
   private:
@@ -53,19 +56,25 @@ class LinkCounts {
 
     Index width_;
     std::vector<std::int32_t> counts_;  // for each statistic: a table that leads backward
-    std::vector<Index> keys_;           // such a table, too
+    std::vector<Index> keys_;           // such a table, too,
+    std::vector<std::int32_t> entry_;   // and another one
     std::vector<Met> met_;
     std::vector<std::int32_t> forward_, backward_;  // places of entries, group by group
     std::vector<Group> groups_;
 };
 
-// Scores of two neighbours that count something, and the same at the prices of the last pass.
+// The scores of two neighbours, which count something together.
 struct LinkKind {
-    const double *scores;
-    double *forward, *backward;
+    const double *scores;        // of the entries that count something, in their order
+    double *forward, *backward;  // tables of all, at the prices of the last pass
     const LinkCounts *counts;
 
     void charge(const Prices &prices) const { counts->charge(prices, scores, forward, backward); }
+    // Without prices; `width`: of a row.
+    double score(Index first, Index second, Index width) const {
+        const Index entry = counts->entry(first, second);
+        return entry < 0 ? forward[first * width + second] : scores[entry];
+    }
 };
 
 }  // namespace tallytree::bounds

@@ -136,10 +136,12 @@ const double *SentenceRows::end_table() {
 void SentenceRows::load_neighbours(const LossItem &sentence) {
     ChainRows &rows = messages_.rows();
     const TruthTables &tables = sentence.truth.tables();
-    if (tables_ != &tables || of_labels_ != sentence.scores[1].data) {
+    const auto &links = sentence.scores[1];
+    const std::span labels(links.data, links.count * links.size);  // as a rule, each model has a copy
+    if (tables_ != &tables || !std::ranges::equal(of_labels_, labels)) {
         forget();
         tables_ = &tables;
-        of_labels_ = sentence.scores[1].data;
+        of_labels_.assign(labels.begin(), labels.end());
         neighbours_.assign(tables.kinds * tables.kinds, -1);
     }
     rows.back_links.resize(rows.length);
@@ -188,20 +190,21 @@ std::int32_t SentenceRows::neighbours(const LossItem &sentence, Index m) {
     if (number >= 0) return number;
     number = static_cast<std::int32_t>(made_.size());
     const Neighbours &made = made_.emplace_back(make(sentence, m));
-    held_ += static_cast<double>(sizeof(Neighbours) + 3 * 8 * made.scores.size() + 4 * made.counts.size() +
-                                 8 * made.keys.size());
+    held_ += static_cast<double>(sizeof(Neighbours) + 8 * (2 * made.forward.size() + made.scores.size()) +
+                                 4 * made.counts.size() + 8 * made.keys.size());
     return number;
 }
 
 SentenceRows::Neighbours SentenceRows::make(const LossItem &sentence, Index m) const {
     Neighbours made;
     const Index states = tables_->states, width = round_up(states), row = tables_->statistics * width;
-    made.scores.assign(states * width, kNegativeInfinity);
-    sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.scores.data(), width);
-    made.forward = made.backward = made.scores;
+    made.forward.assign(states * width, kNegativeInfinity);
+    sentence.truth.put_links(sentence.scores[1], sentence.scores[0].size, m, made.forward.data(), width);
+    made.backward = made.forward;
     for (Index s = 0; s < states; s++)
-        for (Index next = 0; next < states; next++) made.backward[next * width + s] = made.scores[s * width + next];
-    made.largest = messages_.kernels().sizes(made.scores.data(), 1, states * width, states * width);
+        for (Index next = 0; next < states; next++) made.backward[next * width + s] = made.forward[s * width + next];
+    made.largest = messages_.kernels().sizes(made.forward.data(), 1, states * width, states * width);
+    made.scores = tables_->link_counts[sentence.truth.table_at(m)].pick(made.forward.data());
     const auto *own = tables_->kind_counts.data() + sentence.truth.kinds()[m] * row;
     const auto *usual = tables_->link_usual.data() + sentence.truth.table_at(m) * row;
     made.counts.resize(row);

@@ -57,9 +57,10 @@ class SentenceRows {
     LinedUp end_, back_end_;
     // By two kinds, for one set of tables and one table of scores of neighbouring labels.
     const TruthTables *tables_ = nullptr;
-    const double *of_labels_ = nullptr;
+    std::vector<double> of_labels_;
     struct Neighbours {
-        LinedUp scores, forward, backward;
+        LinedUp forward, backward;
+        std::vector<double> scores;        // of entries that count something
         std::vector<std::int32_t> counts;  // of the second kind, with what it usually counts behind the first,
         std::vector<Index> keys;           // each state's in one number
         double largest = 0;
