@@ -172,7 +172,13 @@ Pass GraphMessages::pass(const Prices &prices, Meter &meter) {
     for (Index p = 0; p < tables_->statistics(); p++) slips += std::abs(prices[p]) * count_slips_[p];
     auto deep_slips = deep_slips_.begin();
     Index done = 0;
+    const Move *const end = moves_.data() + moves_.size();
     for (const Move &move : moves_) {
+        if (constexpr Index kAhead = 6; end - &move > kAhead) {  // tables may be larger than the cache
+            const Move &later = *(&move + kAhead);
+            __builtin_prefetch(later.scores);
+            __builtin_prefetch(values_ + later.a);
+        }
         run(move);
         if (move.deep) slips += *deep_slips++ * normalise(move.t);
         done += Index{move.states} * move.choices;

@@ -79,7 +79,11 @@ void LocalTables::fill() {
     fits_ = !skeleton_->chart;
     if (!fits_) return;
     shift_places_.reserve(size);
+    constexpr Index kAhead = 8;  // tables may be larger than the cache
     for (Index t = 0; t < size; t++) {
+        if (t + kAhead < size)
+            for (const auto ref : skeleton_->score_refs[t + kAhead])
+                __builtin_prefetch(scores_[ref.block].row(ref.row));
         if (skeleton_->steps[t].verb != Verb::Eliminate) continue;
         add_scores(t, steps_[t]);
         add_counts(t, steps_[t]);
@@ -252,18 +256,24 @@ double LocalTables::small_budget(double span) const {
 Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
     Evaluated found{0, Tally(statistics())};
     Sum score;
-    const auto each = [&](const ScopeBlock &scopes, auto use) {
-        for (Index k = 0; k < scopes.count; k++) {
+    const auto each = [&](const ScopeBlock &scopes, const auto &tables, auto use) {
+        constexpr Index kAhead = 12, kCached = 1 << 16;
+        const bool far = tables.count * tables.size > kCached;  // beyond the cache
+        const auto entry = [&](Index k) {
             Index at = 0;
             for (auto v : scopes.row(k)) at = at * skeleton_->cardinalities[v] + labelling[v];
-            use(k, at);
+            return tables.row(k) + at;
+        };
+        for (Index k = 0; k < scopes.count; k++) {
+            if (far && k + kAhead < scopes.count) __builtin_prefetch(entry(k + kAhead));
+            use(*entry(k));
         }
     };
     for (std::size_t b = 0; b < scores_.size(); b++)
-        each(skeleton_->score_scopes.blocks[b], [&](Index k, Index at) { score.add(scores_[b].row(k)[at]); });
+        each(skeleton_->score_scopes.blocks[b], scores_[b], [&](double each) { score.add(each); });
     for (std::size_t b = 0; b < counts_.size(); b++)
-        each(skeleton_->shift_scopes.blocks[b],
-             [&](Index k, Index at) { found.tally[skeleton_->statistic_of[b]] += counts_[b].row(k)[at]; });
+        each(skeleton_->shift_scopes.blocks[b], counts_[b],
+             [&](std::int64_t each) { found.tally[skeleton_->statistic_of[b]] += each; });
     found.score = score.total();
     return found;
 }

@@ -176,6 +176,8 @@ INLINE void back_in_parts(const ChainBack &c, const Step &step) {
     }
 }
 
+constexpr Int kAhead = 8;  // rows
+
 // Rows of 8·B numbers stay in registers, and nothing has to be foreseen.
 template <int B>
 void back_rows(const ChainBack &c) {
@@ -183,6 +185,8 @@ void back_rows(const ChainBack &c) {
     const Int width = 8 * B;
     back_in_parts(c, [&](Int t, Int next) __attribute__((always_inline)) {
         const Real *x = c.priced + t * width, *link = c.links[t] + next * width;
+        for (int b = 0; b < B; b++)
+            __builtin_prefetch(x - kAhead * width + 8 * b);  // there may be more than the cache holds
         Vector sums[K], most = nothing();
         for (int k = 0; k < K; k++) {
             sums[k] = load(x + k * W) + load(link + k * W);
