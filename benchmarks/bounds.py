@@ -78,6 +78,12 @@ def one_count(length: int, states: int, coupling: float = 1.0) -> Problem:
     return counted(model, {1: length // 2}, pruned.count(unary, pairs, length // 2))
 
 
+def agreeing(length: int, states: int) -> Problem:
+    """Return a chain whose neighbours agree nearly always, of which half has one state."""
+    unary = np.random.default_rng(11).normal(size=(length, states))
+    return counted(tt.Model.chain(unary, 100.0 * np.eye(states)), {1: length // 2}, None)
+
+
 def two_counts(size: int, states: int = 3, coupling: float = 1.0) -> Problem:
     """Return a random tree with two states counted."""
     rng = np.random.default_rng(9)
@@ -170,6 +176,9 @@ DEGENERATE: dict[str, Callable[[], Problem]] = {
     "one count, chain of 3,000, coupling 20": lambda: one_count(3000, 5, 20),
     "one count, chain of 3,000, N=2, coupling 20": lambda: one_count(3000, 2, 20),
     "two counts, tree of 300, coupling 10": lambda: two_counts(300, coupling=10),
+    "one count, chain of 5,000, N=4, neighbours agree": lambda: agreeing(5_000, 4),
+    "one count, chain of 18,000, N=4, neighbours agree": lambda: agreeing(18_000, 4),
+    "one count, chain of 40,000, N=2, neighbours agree": lambda: agreeing(40_000, 2),
     **{
         f"function, chain of 3,000: {name}": partial(function, name, 3000)
         for name in (

@@ -10,7 +10,7 @@ namespace {
 // from there, a way to one, and a cell that is moved along the only way, or merged with others.
 constexpr double kSkip = 200, kSkipped = 1, kNode = 35, kLooked = 4.5, kWay = 5, kMoved = 5, kMerged = 9;
 constexpr double kWayLinked = 12;            // where neighbours count
-constexpr double kFar = 7, kNear = 1 << 15;  // for each cell beyond those that stay in the cache
+constexpr double kFar = 12, kNear = 1 << 15;  // for each cell beyond those that stay in the cache
 constexpr double kEnd = 20;                  // a cell of the first position
 constexpr double kFollowed = 4;              // a node that is passed when a labelling is followed
 
@@ -106,7 +106,6 @@ bool ChainMessages::fill(Index t, Index state, double budget) {
     const double way = rows_.neighbours_count() ? kWayLinked : kWay;
     if (!may(way * static_cast<double>(edges.size()) + each * static_cast<double>(most))) return false;
     if (edges.size() > 1) merger_.begin(most);
-    else cells_.reserve(std::max(cells_.capacity(), cells_.size() + static_cast<std::size_t>(most)));
     for (const Edge &edge : edges) {
         const Node node = nodes_[edge.node];
         for (Index i = node.begin; i < node.end; i++) {

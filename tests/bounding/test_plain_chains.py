@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from itertools import product
 
 import numpy as np
@@ -306,3 +307,15 @@ def test_prices_of_one_count_are_found_in_few_passes():
     found = ModelSearcher(model, [tt.count(model, state=1)])(Search(Wanted((1500,), (1500,))))
     assert found.finished
     assert len(found.passes) <= 9
+
+
+def test_bands_with_one_way_from_state_to_state_take_time_in_proportion():
+    """Room for each list of cells was made by moving all cells, which took 100 times as long."""
+    model = tt.Model.chain(np.random.default_rng(1).normal(size=(18_000, 4)), 100 * np.eye(4))
+    ones, took = tt.count(model, state=1), {}
+    for _ in range(2):
+        for way in ("full", "auto"):
+            began = time.process_time()
+            tt.solve(model, where=ones == 9_000, strategy=way)
+            took[way] = min(took.get(way, np.inf), time.process_time() - began)
+    assert took["auto"] < 10 * took["full"]

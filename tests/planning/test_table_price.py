@@ -6,7 +6,7 @@ import pytest
 import tallytree as tt
 from tallytree.kernels import native
 from tallytree.planning.carried import tally_limits
-from tallytree.planning.orders import skeleton
+from tallytree.planning.orders import drafted, skeleton
 from tallytree.planning.search_price import _CALL, _VARIABLE, CACHED_BYTES, search_price
 
 RNG = np.random.default_rng(0)
@@ -65,6 +65,19 @@ def test_the_layout_counts_if_the_plan_is_too_large_to_be_cached():
         assert (plan.kept_bytes <= CACHED_BYTES) is cached
         beside = plan.search.table_work - work - _VARIABLE * size - _CALL
         assert (beside < 0.5 * layout) is cached
+
+
+@pytest.mark.parametrize("states", [2, 3, 5])
+@pytest.mark.parametrize("part", [2, 4])
+def test_prices_of_drafts_continue_those_of_programs(states, part):
+    """A chain of twice the length takes two to four times as long, whatever its price is known from."""
+    works = []
+    for length in (12_000, 24_000):
+        model = tt.Model.chain(np.zeros((length, states)), np.eye(states))
+        ones = tt.count(model, state=1)
+        assert drafted(model, [ones]) is (length > 12_000)
+        works.append(tt.plan(model, where=ones == length // part).search.table_work)
+    assert 1.7 < works[1] / works[0] < 4.7
 
 
 @pytest.mark.sanitize

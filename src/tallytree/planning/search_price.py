@@ -55,7 +55,9 @@ _BEGUN, _ENTRY = 4e4, 5.0  # to begin a search, and for an entry of the scores
 _STEP_CHAIN, _STEP, _STEP_LINKED, _STEP_WIDE = 30.0, 110.0, 600.0, 200.0
 _PASS_CHAIN = 0.6  # of a pass over a chain, compared with one over the steps of its program
 _VARIABLE = 300.0  # for each variable of the answer of a table: decoding, and certification
-_OPERATION = 0.05  # units of work of an operation of a table, at least
+# Of a table of which only the operations are known: each variable besides, an operation, and what rows of
+# tallies take beside the operations, which is divided by the number of states.
+_DRAFTED, _OPERATION, _ROWS = 400.0, 0.03, 0.1
 
 
 class SearchPrice(NamedTuple):
@@ -200,7 +202,7 @@ def search_price(
     program = _program_of(programs, order, draft=True)
     if not program.feasible:
         return None
-    table = table.with_program(program) if small else table.with_draft(program)
+    table = table.with_program(program) if small else table.with_draft(program, model.cardinalities.mean())
     if table.work < least:
         return None
     operations, size = program.pass_operations, 8 * program.pass_operations
@@ -247,10 +249,15 @@ class _Tables(NamedTuple):
         work += _CALL + _VARIABLE * program.variables + (layout if size > CACHED_BYTES else 0.0)
         return self._replace(work=work, operations=operations) if work < self.work else self
 
-    def with_draft(self, program: Program) -> _Tables:
-        """Return the same for a program without steps, by the cost model, which knows no ranges."""
+    def with_draft(self, program: Program, states: float) -> _Tables:
+        """Return the same for a program without steps, by the cost model, which knows no ranges.
+
+        `states`: of a variable, on average.
+        """
         operations = program.cost * _within_window(self.statistics, self.window)
-        return self._replace(work=_OPERATION * operations, operations=operations)
+        each = _OPERATION + _ROWS / states
+        work = _CALL + (_VARIABLE + _DRAFTED) * program.variables + each * operations
+        return self._replace(work=work, operations=operations)
 
 
 def _narrow(model: Model) -> bool:
@@ -268,10 +275,14 @@ def _consecutive(blocks: Sequence[Block]) -> bool:
 
 
 def _within_window(statistics: Sequence[Statistic], window: Window) -> float:
-    """Return the approximate fraction of tallies on a path into the window."""
+    """Return the approximate fraction of tallies on a path into the window.
+
+    With a count of `t` of the first `t` variables at most, those below and above the paths are two triangles.
+    """
     share = 1.0
     for number, (above, below) in window.items():
         low, high = statistics[number].capped(None).extent
-        reach = min(high - low, inf if below is None else below - low, inf if above is None else high - above)
-        share *= (max(reach, 0) + 1) / (high - low + 1)
+        least = 0.0 if above is None else max(above - low, 0) / max(high - low, 1)
+        most = 0.0 if below is None else max(high - below, 0) / max(high - low, 1)
+        share *= max(1 - least**2 - most**2, 1 / (high - low + 1))
     return share
