@@ -9,10 +9,10 @@ namespace {
 // Units of work: to skip positions, and each number of their rows; a node of another one, a state that is looked at
 // from there, a way to one, and a cell that is moved along the only way, or merged with others.
 constexpr double kSkip = 200, kSkipped = 1, kNode = 35, kLooked = 4.5, kWay = 5, kMoved = 5, kMerged = 9;
-constexpr double kWayLinked = 12;            // where neighbours count
+constexpr double kWayLinked = 12;             // where neighbours count
 constexpr double kFar = 12, kNear = 1 << 15;  // for each cell beyond those that stay in the cache
-constexpr double kEnd = 20;                  // a cell of the first position
-constexpr double kFollowed = 4;              // a node that is passed when a labelling is followed
+constexpr double kEnd = 20;                   // a cell of the first position
+constexpr double kFollowed = 4;               // a node that is passed when a labelling is followed
 
 }  // namespace
 
