@@ -15,9 +15,9 @@ constexpr double kLinkedSum = 0.05, kPrice = 0.25, kEntry = 2.2;
 constexpr double kSecond = 3, kSecondState = 0.25;  // of finding the second best labelling
 // Of loading a chain, for each position and each of its states; and a table of neighbours that count.
 constexpr double kLoaded = 20, kLoadedState = 2.5, kLoadedLink = 200;
-// For each table of a single position: to load it, and for a pass; and what those beyond the bytes that stay in the
-// cache take besides.
-constexpr double kLoadedOwn = 55, kPassedOwn = 10, kLoadedFar = 75, kPassedFar = 10, kNear = 1 << 21;
+// For each table of a single position beyond a few: to load it, and for a pass; and what those beyond the bytes that
+// stay in the cache take besides.
+constexpr double kLoadedOwn = 55, kPassedOwn = 10, kFew = 256, kLoadedFar = 75, kPassedFar = 10, kNear = 1 << 21;
 
 struct Size {
     Index length, states, statistics;
@@ -69,8 +69,9 @@ void ChainMessages::begin() {
     weighed_.assign(rows_.width, 0);
     into_.resize(std::max(into_.size(), static_cast<std::size_t>(rows_.states)));
     kind_prices_.resize(rows_.kinds() * rows_.width);
-    own_ = own_tables();
-    far_ = std::max(own_ - kNear / static_cast<double>(16 * rows_.states * rows_.width), 0.0);
+    const double own = own_tables();
+    many_ = std::max(own - kFew, 0.0);
+    far_ = std::max(own - kNear / static_cast<double>(16 * rows_.states * rows_.width), 0.0);
     pass_work_ = find_pass_work();
 }
 
@@ -78,7 +79,7 @@ double ChainMessages::find_pass_work() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
     const auto width = static_cast<double>(rows_.width);
     const double work = kPosition * length + kState * states;
-    if (!rows_.neighbours_count()) return work + kSum * states * width + kPassedOwn * own_ + kPassedFar * far_;
+    if (!rows_.neighbours_count()) return work + kSum * states * width + kPassedOwn * many_ + kPassedFar * far_;
     Index entries = 0;
     for (const LinkKind &kind : rows_.link_kinds) entries += kind.counts->entries();
     const double prices = static_cast<double>(rows_.kinds() * rows_.statistics) * width;
@@ -93,7 +94,7 @@ double ChainMessages::own_tables() const {
 
 double ChainMessages::load_work() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
-    return kLoaded * length + kLoadedState * states + kLoadedOwn * own_ + kLoadedFar * far_ +
+    return kLoaded * length + kLoadedState * states + kLoadedOwn * many_ + kLoadedFar * far_ +
            kLoadedLink * static_cast<double>(rows_.link_kinds.size());
 }
 

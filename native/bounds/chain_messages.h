@@ -94,9 +94,9 @@ class ChainMessages : public TiedMessages {
     ChainRows rows_;
     const ChainKernels &kernels_;
     Packing packing_{1};
-    double pass_work_ = 0, own_ = 0, far_ = 0;  // own_, far_: tables of single positions, and those beyond the cache
-    bool keys_add_up_ = false;                  // whether the keys of all positions, added up, are that of the tally
-    struct Kept {                               // of a pass
+    double pass_work_ = 0, many_ = 0, far_ = 0;  // tables of single positions beyond a few; and beyond the cache
+    bool keys_add_up_ = false;                   // whether the keys of all positions, added up, are that of the tally
+    struct Kept {                                // of a pass
         bool there = false;
         Prices prices{};
         double *priced = nullptr;          // messages with the prices of the position's counts

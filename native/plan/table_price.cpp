@@ -19,7 +19,7 @@ constexpr double kVectorAgain = 0.55, kFirstCache = 512;
 constexpr double kJoinCall = 28, kJoinPair = 1.2, kJoinVector = 0.45;  // of joins
 // For each block beyond those that stay in the cache; beyond the memory that is kept from one run to the next; and
 // where tables are rolled, but larger than the cache even so.
-constexpr double kFar = 3, kCached = 1 << 17, kFresh = 7, kKept = 1 << 20, kRolledFar = 3, kNear = 1 << 19;
+constexpr double kFar = 3, kCached = 1 << 17, kFresh = 7, kKept = 1 << 20, kRolledFar = 0.3, kNear = 1 << 19;
 constexpr double kCell = 0.25, kCellShort = 1.2, kFewStates = 8;   // an operation of tables of cells, along states
 constexpr double kLaidStep = 100, kLaidPair = 22, kLaidShift = 8;  // of a layout,
 constexpr double kLaidCell = 15;                                   // and a pair of cells
