@@ -39,6 +39,9 @@ def test_templates_read_the_window():
     assert "1[-1]|1[0]|1[1]=DT|NN|VBD" in rows[1]
     assert templated([("a",)], TAGGING)[0][2] == "0[0]=a"
     assert templated([]) == []
+    assert templated([("a",), ("b",)], [(), ((0, 1),)]) == [["=", "0[1]=b"], ["=", "0[1]=</s>"]]
+    assert templated([("a",)], [()]) == [["="]], "a constant feature"
+    assert templated(np.array([["a"], ["b"]]), [((0, 0),)]) == [["0[0]=a"], ["0[0]=b"]]
 
 
 def test_word_parts_are_no_longer_than_the_word():

@@ -70,7 +70,7 @@ def _templated(sentence: Sequence[Row], templates: Sequence[Template]) -> list[l
     columns = list(zip(*(row[:needed] for row in sentence), strict=True))
     reach = _reach(templates)
     padded = [[_BEFORE] * reach + list(column) + [_AFTER] * reach for column in columns]
-    features = [_features(padded, template, reach, len(sentence)) for template in templates if columns]
+    features = [_features(padded, template, reach, len(sentence)) for template in templates if len(sentence)]
     return list(map(list, zip(*features, strict=True))) or [[] for _ in sentence]
 
 
