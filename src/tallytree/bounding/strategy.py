@@ -145,7 +145,7 @@ def unsupported(query: Query[Any], options: Options) -> str:
     else:
         reason = (
             "they support up to a million combinations of tallies for an objective function, and four "
-            "million for other losses and constraints"
+            "million for other losses and constraints, if the limit has room for them"
         )
     return f"Bounds do not help here: {reason}"
 
