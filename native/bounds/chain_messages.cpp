@@ -17,7 +17,7 @@ constexpr double kSecond = 3, kSecondState = 0.25;  // of finding the second bes
 constexpr double kLoaded = 20, kLoadedState = 2.5, kLoadedLink = 200;
 // For each table of a single position beyond a few: to load it, and for a pass; and what those beyond the bytes that
 // stay in the cache take besides.
-constexpr double kLoadedOwn = 55, kPassedOwn = 10, kFew = 256, kLoadedFar = 75, kPassedFar = 10, kNear = 1 << 21;
+constexpr double kLoadedOwn = 40, kPassedOwn = 7, kFew = 256, kLoadedFar = 90, kPassedFar = 13, kNear = 1 << 21;
 
 struct Size {
     Index length, states, statistics;

@@ -49,7 +49,7 @@ _CELL_BYTES = 80
 # Cells of a band, for each variable: usually, and at most, with one statistic and with several.
 _CELLS, _MOST_CELLS, _MOST_OF_SEVERAL = 2.0, 10.0, 50.0
 _CALL, _ASKED = 1e5, 1.5e5  # units of work for a table and for a search besides what is compiled;
-_ASKED_EACH = 150.0  # the latter for each variable;
+_ASKED_EACH = 120.0  # the latter for each variable;
 _BEGUN, _ENTRY = 4e4, 5.0  # to begin a search, and for an entry of the scores
 # For each step of the program: of a chain, a forest, one with statistics of neighbours, and a wide graph.
 _STEP_CHAIN, _STEP, _STEP_LINKED, _STEP_WIDE = 30.0, 110.0, 600.0, 200.0
