@@ -2,14 +2,12 @@
 //
 // A thread runs until it waits for its warp, and a warp until it waits for the block: a missing barrier shows, since what others
 // should have written is not there, or what they should have read is gone. Threads and warps run forwards and backwards in turns.
-// The memory of a block has no numbers in it at first, and threads that wait for different things end the program.
+// The memory of a block has no numbers in it at first, and threads of a warp that wait for different things are an error.
 #include <setjmp.h>
 #include <ucontext.h>
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <limits>

@@ -270,10 +270,10 @@ Evaluated LocalTables::evaluate(const std::int64_t *labelling) const {
         }
     };
     for (std::size_t b = 0; b < scores_.size(); b++)
-        each(skeleton_->score_scopes.blocks[b], scores_[b], [&](double each) { score.add(each); });
+        each(skeleton_->score_scopes.blocks[b], scores_[b], [&](double score_here) { score.add(score_here); });
     for (std::size_t b = 0; b < counts_.size(); b++)
         each(skeleton_->shift_scopes.blocks[b], counts_[b],
-             [&](std::int64_t each) { found.tally[skeleton_->statistic_of[b]] += each; });
+             [&](std::int64_t count) { found.tally[skeleton_->statistic_of[b]] += count; });
     found.score = score.total();
     return found;
 }

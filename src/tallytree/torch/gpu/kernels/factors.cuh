@@ -29,7 +29,7 @@ __device__ inline Range range_of(const SCORE *scores, int count, int lane) {
     return range;
 }
 
-// The factors of steps into a lane's state, or out of it, in registers if there is one state.
+// The factors of steps into a lane's state, or out of it, in registers if a lane has one state.
 struct Held {
     double row[kOne ? C : 1];
     bool held;
