@@ -2,8 +2,8 @@
 
 A bidirectional LSTM over words and their letters scores the tags of each word. The layers of
 :mod:`tallytree.torch` turn these scores into predictions and exact losses over all taggings of a sentence.
-The script runs on the CPU and on a GPU. By default it trains on 45 sample sentences; data files have the
-CoNLL-2000 format, with a word, a part-of-speech tag and a chunk label on each line. Needs the extras
+The script runs on the CPU and on a GPU. By default it trains on 45 of 60 sample sentences; data files have
+the CoNLL-2000 format, with a word, a part-of-speech tag and a chunk label on each line. Needs the extras
 ``torch`` and ``learn``.
 
     python examples/tagger.py --data train.txt --test test.txt --device cuda --epochs 10
@@ -171,7 +171,8 @@ def main(
 ):
     """Train with each objective; return the chunk-level F-measures on held-out sentences."""
     sentences = read(data)
-    training, held_out = (sentences[:45], sentences[45:]) if test is None else (sentences, read(test))
+    split = 3 * len(sentences) // 4
+    training, held_out = (sentences[:split], sentences[split:]) if test is None else (sentences, read(test))
     if quick:
         training, epochs = training[:20], 4
     words = Vocabulary(training)
@@ -203,8 +204,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", help="file with training sentences")
-    parser.add_argument("--test", help="file with test sentences")
+    parser.add_argument("--data", help="file with training sentences; by default 60 sample sentences")
+    parser.add_argument("--test", help="file with test sentences; by default the last quarter is held out")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--size", type=int, default=32, help="number of sentences per batch")
