@@ -297,6 +297,21 @@ def test_labellings_at_the_end_of_a_range_are_found_among_ties(most):
         assert found.optimal and found.gap == 0.0
 
 
+@pytest.mark.parametrize("scores", [0, 1])
+@pytest.mark.parametrize("count", [1501, 1000])
+def test_exact_counts_are_found_among_strongly_coupled_ties(scores, count):
+    """Nearly equal labellings have nearly all counts or none, and no list of the best ones has another."""
+    rng = np.random.default_rng(0)
+    model = tt.Model.chain(rng.integers(-scores, scores + 1, (3000, 2)).astype(float), 20 * np.eye(2))
+    ones = tt.count(model, state=1)
+    for more in (0, 2):
+        where = (ones >= count) & (ones <= count + more)
+        found = tt.relax(model, where=where)
+        best = tt.solve(model, where=where).score
+        assert found.solution is not None and count <= ones.tally(found.solution.assignment) <= count + more
+        assert best - 20 <= found.solution.score <= best <= found.upper_bound
+
+
 def test_an_order_without_steps_is_not_the_cheapest():
     """A sweep eliminates the hub before nearly all its neighbours, and is given up."""
     rng = np.random.default_rng(0)

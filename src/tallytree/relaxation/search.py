@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
+from itertools import islice, product
 from math import inf
 from typing import NamedTuple
 
@@ -186,8 +186,7 @@ class Search:
 
     def _holds(self, assignment: NDArray[np.int64]) -> bool:
         """Whether a labelling satisfies the constraint."""
-        tallies = (int(evaluate(one.statistic.blocks, assignment)) for one in self.ranges)
-        return all(one.low <= tally <= one.high for one, tally in zip(self.ranges, tallies, strict=True))
+        return all(_within(one, sign, assignment) for one in self.ranges for sign in (1, -1))
 
     # --- what can be attained at all
 
@@ -246,13 +245,15 @@ class Search:
         self._offer(found.assignment)
 
     def _cross(self) -> None:
-        """Examine labellings between the best so far and one that lower prices lead to, beyond the ranges."""
-        if self.solution is None or not any(self.multipliers) or not self._fits():
+        """Examine labellings between one that satisfies the constraint and one that does not."""
+        if not self._fits():
+            return
+        if self.solution is None:
+            self._cross_ends()
+        if self.solution is None or not any(self.multipliers):
             return
         for apart in _APART:
-            prices = [(1 - apart) * price for price in self.multipliers]
-            priced = folded(self.model, self.model.blocks, self.ranges, prices)
-            found = Profile.of(priced, (), self.plan).best().assignment
+            found = self._best_at([(1 - apart) * price for price in self.multipliers])
             if not self._holds(found):
                 break
             self._offer(found)
@@ -260,6 +261,23 @@ class Search:
             return
         for between in crossings(self.solution.assignment, found, self.program.order, self._holds):
             self._offer(between)
+
+    def _cross_ends(self) -> None:
+        """Examine labellings just inside of each end of each range, next to ones beyond it."""
+        for at, sign, apart in product(range(len(self.ranges)), (1, -1), _APART):
+            step = sign * apart * (abs(self.multipliers[at]) or 1.0)
+            lower, higher = list(self.multipliers), list(self.multipliers)
+            lower[at], higher[at] = lower[at] - step, higher[at] + step
+            inside, outside = self._best_at(lower), self._best_at(higher)
+            within = partial(_within, self.ranges[at], sign)
+            if within(inside) and not within(outside):
+                for between in crossings(inside, outside, self.program.order, within):
+                    self._offer(between)
+
+    def _best_at(self, prices: Sequence[float]) -> NDArray[np.int64]:
+        """Return the best labelling at some prices."""
+        priced = folded(self.model, self.model.blocks, self.ranges, prices)
+        return Profile.of(priced, (), self.plan).best().assignment
 
     def _look_through(self) -> None:
         """Examine labellings in order of dual value: later ones cannot have a larger value."""
@@ -301,6 +319,12 @@ def _ends(one: Range) -> tuple[int, int]:
     """Return the tallies of a range that the tables of its statistic allow."""
     least, most = one.statistic.extent
     return int(max(one.low, least)), int(min(one.high, most))
+
+
+def _within(one: Range, sign: int, assignment: NDArray[np.int64]) -> bool:
+    """Whether a labelling is not beyond the upper end of a range, or the lower end if `sign` is -1."""
+    tally = int(evaluate(one.statistic.blocks, assignment))
+    return tally <= one.high if sign > 0 else tally >= one.low
 
 
 def _offset(one: Range, price: float) -> float:
