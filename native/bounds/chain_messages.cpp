@@ -23,7 +23,7 @@ struct Size {
     Index length, states, statistics;
 };
 
-// `links`: tables of scores of neighbours, with all that is made of them.
+// `links`: tables of scores of neighbours.
 double bytes_of(const Size &size, double links, double kinds) {
     const auto row = static_cast<double>(round_up(size.states)) * sizeof(double);
     constexpr double kRows = 5;         // late scores, and messages of the passes that are kept
@@ -39,8 +39,12 @@ double bytes_of(const Size &size, double links, double kinds) {
 double ChainMessages::bytes(const LocalTables &tables, const ChainTables &chain) {
     const Size size{static_cast<Index>(chain.number.size()), chain.states, tables.statistics()};
     const auto links = static_cast<double>(chain.distinct.size());
-    const double each = chain.linked ? static_cast<double>(2 + tables.statistics()) / 2 : 1;  // with counts, at prices
-    return bytes_of(size, each * links, static_cast<double>(tables.count_rows() + 1));
+    const double all = bytes_of(size, links, static_cast<double>(tables.count_rows() + 1));
+    if (!chain.linked) return all;
+    // The scores of entries that count something; and what they count, with its key and places.
+    const auto entries = static_cast<double>(size.states * round_up(size.states));
+    const auto counted = static_cast<double>(chain.tables_of_counts());
+    return all + entries * (8 * links + static_cast<double>(20 + 4 * size.statistics) * counted);
 }
 
 double ChainMessages::bytes(const PlainChain &chain, double kinds) {

@@ -52,6 +52,7 @@ void ChainRows::take_scores(const PlainChain &chain, const ChainKernels &kernels
         std::copy_n(chain.unary.row(t + 1), states, late + (t - in_place) * width);
     forward_.clear();
     backward_.clear();
+    scores_.clear();
     counts_.clear();
     back_links.resize(length);
     double largest = 0;

@@ -58,10 +58,13 @@ struct ChainRows {
     }
     // The counts of the states of a kind, each in one number.
     static void pack(const std::int32_t *counts, Index statistics, Index width, Index *keys);
-    // Whether no sum of counts along the chain is beyond a key.
+    // Whether no sum of counts along the chain, without constants, nor the difference of two of them is beyond a key.
     bool keys_add_up() const {
         Index size = 0;
-        for (Index p = 0; p < kMostStatistics; p++) size = std::max({size, -range.low[p], range.high[p]});
+        for (Index p = 0; p < kMostStatistics; p++) {
+            const Index low = range.low[p] - constant_counts[p], high = range.high[p] - constant_counts[p];
+            size = std::max({size, -low, high, high - low});
+        }
         return size < Packing(statistics).largest() && !range.empty();
     }
     bool neighbours_count() const { return !link_kinds.empty(); }

@@ -30,6 +30,13 @@ std::size_t ChainTables::Mixed::operator()(const Table &table) const {
     return ((scores >> 3) * 0x9E3779B97F4A7C15u + (counts >> 2)) * 0xD1B54A32D192ED03u >> 16;
 }
 
+Index ChainTables::tables_of_counts() const {
+    std::vector<const std::int32_t *> counts;
+    for (const Table &table : distinct) counts.push_back(table.counts);
+    std::ranges::sort(counts);
+    return std::ranges::unique(counts).begin() - counts.begin();
+}
+
 std::optional<ChainTables> ChainTables::of(const LocalTables &tables) {
     constexpr double kTimes = 2;  // operations of rows of one size, in terms of those of steps
     const auto &steps = tables.skeleton().steps;

@@ -28,6 +28,9 @@ struct ChainTables {
     std::vector<Table> distinct;       // the last one is that of the last position
     std::vector<std::int32_t> number;  // for each position: which of these
 
+    // How many different ones say what neighbours count, or that they do not.
+    Index tables_of_counts() const;
+
     // None where a program is not that of a chain, or where rows of one size would take much longer than its steps.
     static std::optional<ChainTables> of(const LocalTables &tables);
 };

@@ -4,17 +4,18 @@
 
 namespace tallytree::bounds {
 
-void LinkCounts::group() {
-    std::ranges::stable_sort(met_, {}, &Met::counts);
+void LinkCounts::group(std::vector<Met> met) {
+    std::ranges::stable_sort(met, {}, &Met::counts);
     entry_.assign(keys_.size(), -1);
-    for (const Met &met : met_) {
-        if (groups_.empty() || groups_.back().counts != met.counts) groups_.push_back({met.counts, 0});
-        entry_[met.backward] = static_cast<std::int32_t>(entries());
-        forward_.push_back(static_cast<std::int32_t>(met.forward));
-        backward_.push_back(static_cast<std::int32_t>(met.backward));
+    forward_.reserve(met.size());
+    backward_.reserve(met.size());
+    for (const Met &one : met) {
+        if (groups_.empty() || groups_.back().counts != one.counts) groups_.push_back({one.counts, 0});
+        entry_[one.backward] = static_cast<std::int32_t>(entries());
+        forward_.push_back(static_cast<std::int32_t>(one.forward));
+        backward_.push_back(static_cast<std::int32_t>(one.backward));
         groups_.back().end = entries();
     }
-    met_ = {};
 }
 
 std::vector<double> LinkCounts::pick(const double *forward) const {

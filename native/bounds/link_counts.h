@@ -15,6 +15,7 @@ class LinkCounts {
         const Packing packing(statistics);
         counts_.assign(statistics * states * width, 0);
         keys_.assign(states * width, 0);
+        std::vector<Met> met;
         for (Index second = 0; second < states; second++)
             for (Index first = 0; first < states; first++) {
                 Few<Index> counts{};
@@ -23,9 +24,9 @@ class LinkCounts {
                     counts_[p * states * width + place(second, first)] = static_cast<std::int32_t>(counts[p]);
                 }
                 keys_[place(second, first)] = packing.pack([&](Index p) { return counts[p]; });
-                if (counts != Few<Index>{}) met_.push_back({counts, place(first, second), place(second, first)});
+                if (counts != Few<Index>{}) met.push_back({counts, place(first, second), place(second, first)});
             }
-        group();
+        group(std::move(met));
     }
 
     Index count(Index p, Index first, Index second) const {
@@ -52,13 +53,12 @@ class LinkCounts {
         Index end;
     };
     Index place(Index row, Index column) const { return row * width_ + column; }
-    void group();
+    void group(std::vector<Met> met);
 
     Index width_;
-    std::vector<std::int32_t> counts_;  // for each statistic: a table that leads backward
-    std::vector<Index> keys_;           // such a table, too,
-    std::vector<std::int32_t> entry_;   // and another one
-    std::vector<Met> met_;
+    std::vector<std::int32_t> counts_;              // for each statistic: a table that leads backward
+    std::vector<Index> keys_;                       // such a table, too,
+    std::vector<std::int32_t> entry_;               // and another one
     std::vector<std::int32_t> forward_, backward_;  // places of entries, group by group
     std::vector<Group> groups_;
 };

@@ -88,7 +88,8 @@ class ItemSolver {
             answer.bytes = refusal.bytes;
             return desk_.clear();
         }
-        roll(*space_.layout, desk_.room());
+        constexpr bool kAllLater = false;
+        roll(*space_.layout, desk_.room(), kAllLater);
         const double needed = bytes_of(*space_.layout) + root_bytes(decoding);
         if (needed > desk_.room() && desk_.room() < memory_limit_) throw OutOfRoom(needed);
         tables_ = item_.truth ? item_.truth.scores(item_.scores, space_) : item_.scores;

@@ -170,16 +170,16 @@ void SentenceRows::load_neighbours(const LossItem &sentence) {
 }
 
 // What a position counts at least and at most: for each statistic one of these ranges, `apart` from each other. What
-// neighbours count comes in two parts, each of which is no larger than that and the difference of both.
+// neighbours count comes in two parts, one with each of them, which are no larger than that and the difference of both.
 void SentenceRows::add_range(Index m, const TruthTables::Range *ranges, Index apart, bool parts) {
     ChainRows &rows = messages_.rows();
-    ChainRows::Share &share = rows.shares[m / bounds::kStretch];
+    const Index first = m / bounds::kStretch, last = (m + (parts ? 1 : 0)) / bounds::kStretch;
     for (Index p = 0; p < rows.statistics; p++) {
         const auto [low, high] = ranges[p * apart];
         rows.range.low[p] += low;
         rows.range.high[p] += high;
         const auto most = std::max(std::abs(low), std::abs(high)) + (parts ? high - low : 0);
-        share.reach[p] += static_cast<double>(most);
+        for (Index i = first; i <= last; i++) rows.shares[i].reach[p] += static_cast<double>(most);
     }
 }
 

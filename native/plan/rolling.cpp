@@ -72,7 +72,7 @@ void cut_small(Layout &layout) {
 
 }  // namespace
 
-void roll(Layout &layout, double memory_limit) {
+void roll(Layout &layout, double memory_limit, bool all_later) {
     const Index whole = whole_arena(layout), bytes = layout.bytes(whole);
     if (bytes < kFar || 8 * layout.plan_bytes > bytes || !knows_needed_cells(layout)) return;
     const auto tables = layout.tables;
@@ -80,10 +80,10 @@ void roll(Layout &layout, double memory_limit) {
     const Index arena = layout.arena;
     cut_small(layout);
     const bool cut = segment_begin.size() > 2;
-    const auto needs = static_cast<double>(layout.all_bytes() + (cut ? 0 : bytes + layout.plan_bytes));
+    const auto needs = static_cast<double>(layout.all_bytes() + (all_later && !cut ? bytes + layout.plan_bytes : 0));
     const bool pays = kTimes * layout.arena <= whole && operations_again(layout) <= kShare * layout.operations;
     if (pays && needs <= memory_limit) {
-        layout.unrolled = cut ? 0 : whole;
+        layout.unrolled = all_later && !cut ? whole : 0;
     } else {
         layout.tables = tables;
         layout.segment_begin = segment_begin;

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from strategies import problems
 
 import tallytree as tt
+from tallytree.answers.nearest import unsatisfiable
+from tallytree.planning.options import PlanOptions
 from tallytree.running.bounds import ModelSearcher, Search, Wanted
+from tallytree.solving import ask
 from tallytree.testing import brute_force
 
 
@@ -74,3 +77,11 @@ def test_a_box_is_impossible_if_no_labelling_has_a_tally_of_it(problem, data):
         return
     inside = [t for t in tallies if all(a <= x <= b for a, x, b in zip(low, t, high, strict=True))]
     assert found.impossible == (not inside) and found.finished == bool(inside)
+
+
+def test_a_constraint_that_can_be_satisfied_is_never_reported_as_infeasible():
+    """The nearest tallies of the error come from another computation, so they would show a wrong proof."""
+    model = tt.Model.chain(np.zeros((3, 2)), np.zeros((2, 2)))
+    query = ask(model, where=tt.count(state=1) == 1)
+    with pytest.raises(tt.CertificateError, match=r"satisfies '.* == 1', but one has the tally \[1\]"):
+        unsatisfiable(query, PlanOptions())

@@ -5,6 +5,7 @@ import pytest
 from bounded_cases import KINDS, scores_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import grown, needs_proc
 
 import tallytree as tt
 from tallytree.testing import brute_force, check_bounds
@@ -107,3 +108,24 @@ def test_widths_that_differ_much_are_left_to_steps():
     assert found.score == pytest.approx(full.score)
     np.testing.assert_array_equal(found.assignment, full.assignment)
     check_bounds(found)
+
+
+@needs_proc
+@pytest.mark.parametrize("limit", [18e6, 25e6, 32e6, 100e6])
+def test_tables_of_counts_stay_within_the_memory_limit(limit):
+    """Each pair of neighbours has its own scores and counts; programs that fit a lower limit take longer."""
+    code = """
+        from tallytree.running.bounds import ModelSearcher, Search, Wanted
+        def asked(length, states=96):
+            rng = np.random.default_rng(0)
+            links = [(v, v + 1) for v in range(length - 1)]
+            pairs = rng.normal(size=(length - 1, states, states))
+            model = tt.Model.chain(rng.normal(size=(length, states)), pairs)
+            counts = [(link, rng.integers(1, 4, (states, states))) for link in links]
+            ask = ModelSearcher(model, [tt.Statistic(counts).on(model)])
+            wanted = Wanted([2 * length], [2 * length])
+            ask(Search(wanted, most_work=1, memory_limit=1))  # which makes the program
+            return lambda limit: ask(Search(wanted, most_work=1, memory_limit=limit)) is not None
+        small, call = lambda limit: asked(5)(1e12), asked(60)
+    """
+    assert grown(code, limit=limit)["growth"] <= limit

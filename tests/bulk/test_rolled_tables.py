@@ -39,12 +39,15 @@ def test_answers_are_those_of_single_questions(ties, threads):
 
 
 @needs_proc
-def test_tables_share_memory():
+@pytest.mark.parametrize("limit", [100e6, 230e6, 1e9])
+def test_tables_share_memory(limit):
+    """Whether or not there would be room for all tables."""
     asked = """
         def asked(length):
             model = tt.Model.chain(np.random.default_rng(0).normal(size=(length, 3)), np.eye(3))
             where = tt.count(model, state=1) == length // 2
-            return lambda limit: tt.solve_batch([model], where=where, strategy="full", threads=1)[0].score
+            asked = {"where": where, "strategy": "full", "threads": 1}
+            return lambda limit: tt.solve_batch([model], **asked, memory_limit=limit)[0].score
         small, call = asked(50), asked(6000)
     """
-    assert grown(asked)["growth"] < 60e6, "all tables take 216 MB"
+    assert grown(asked, limit=limit)["growth"] < 60e6, "all tables take 216 MB"

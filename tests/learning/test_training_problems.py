@@ -148,6 +148,17 @@ def test_numbers_of_planes_are_positive(kind, arguments):
         kind(*arguments)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, bool])
+@pytest.mark.parametrize("made", [sparse.csr_matrix, sparse.csc_matrix, np.asarray])
+def test_features_may_be_of_any_dtype(dtype, made):
+    rows, truths = np.eye(2)[[0, 1, 1]], [[0, 1, 1]]
+    usual = SequenceProblem([rows], truths, 2, tt.losses.HammingDistance())
+    problem = SequenceProblem([made(rows.astype(dtype))], truths, 2, tt.losses.HammingDistance())
+    assert problem.fingerprint() == usual.fingerprint()
+    weights = np.arange(8.0)
+    assert problem.model(0, weights).score([0, 1, 0]) == usual.model(0, weights).score([0, 1, 0])
+
+
 def test_sequences_may_be_dense():
     rows, truths = [np.eye(2)[[0, 1]], np.eye(2)], [[0, 1], [0, 1]]
     made = SequenceProblem([rows[0], rows[1].tolist()], truths, 2, tt.losses.HammingDistance())

@@ -7,6 +7,10 @@ rounding only (:func:`tallytree.model.rounding.rounding_bound`); tallies are int
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tallytree.errors import CertificateError
 from tallytree.kernels.evaluation import Evaluation
@@ -66,4 +70,17 @@ def certify_loss(promised: float, defined: float, *, source: str, thing: object 
     if abs(defined - promised) > 1e-9 * max(1.0, defined):
         raise CertificateError(
             f"the certificate failed: {source} promises loss {promised!r}, {thing} has {defined!r}. {_LOSS}"
+        )
+
+
+def certify_infeasible(constraint: object, tallies: NDArray[np.int64], missed: NDArray[Any]) -> None:
+    """Check that none of the attainable tallies satisfies a constraint that is said to be infeasible.
+
+    `missed`: by how much each of them violates it.
+    """
+    allowed = tallies[np.broadcast_to(missed, len(tallies)) == 0]
+    if len(allowed):
+        raise CertificateError(
+            f"the certificate failed: a search found no labelling that satisfies '{constraint}', but one has "
+            f"the tally {allowed[0].tolist()}. {_MODEL}"
         )

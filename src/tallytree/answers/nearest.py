@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallytree.answers.certification import certify_infeasible
 from tallytree.answers.tallies import nearest_tallies, unsatisfied
 from tallytree.answers.tally_table import TallyTable
 from tallytree.errors import BudgetError, InfeasibleError
@@ -44,6 +45,7 @@ def nearest(query: Query[Any], options: PlanOptions) -> str:
     if not len(table):
         return table._none_left
     missed = query.constraint.violation({s: table.tallies[:, i] for i, s in enumerate(statistics)})
+    certify_infeasible(query.where, table.tallies, missed)
     return nearest_tallies(table.names, table.tallies, missed, statistics)
 
 

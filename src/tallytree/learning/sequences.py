@@ -91,7 +91,7 @@ class SequenceProblem(TrainingProblem):
     ) -> None:
         if not isinstance(loss, Loss):
             raise ModelError(f"loss must be a loss such as HammingDistance(), got {loss!r}")
-        sequences = list(of_each(sequences, lambda one: one if sparse.issparse(one) else as_matrix(one)))
+        sequences = list(of_each(sequences, as_matrix))
         lengths = [matrix.shape[0] for matrix in sequences]
         if lengths != [len(truth) for truth in truths]:
             raise ModelError("each sequence needs a list of labels, with one label for each of its positions")

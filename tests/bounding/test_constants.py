@@ -1,0 +1,54 @@
+"""Statistics with a constant part: tallies are much smaller than what the variables count."""
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.testing import check_bounds
+
+STATES = 3
+
+
+def about_zero(state, length, weight, linked):
+    """Count a state, and equal neighbours if `linked`; a weight for each variable, and minus their sum."""
+    factors = [((v,), weight + (np.arange(STATES) == state)) for v in range(length)]
+    if linked:
+        factors += [((v, v + 1), np.eye(STATES, dtype=int)) for v in range(length - 1)]
+    return tt.Statistic([*factors, ((), -weight * length)], name=f"s{state}")
+
+
+def model_of(shape, length, rng):
+    if shape == "chain":
+        return tt.Model.chain(rng.normal(size=(length, STATES)), rng.normal(size=(STATES, STATES)))
+    if shape == "tree":
+        return tt.Model.tree(
+            [-1, *((v - 1) // 2 for v in range(1, length))],
+            rng.normal(size=(length, STATES)),
+            rng.normal(size=(length, STATES, STATES)),
+        )
+    scopes = [(v, v + 1, v + 2) for v in range(length - 2)]
+    return tt.Model([STATES] * length, [(scope, rng.normal(size=(STATES,) * 3)) for scope in scopes])
+
+
+@pytest.mark.parametrize("shape", ["chain", "tree", "triples"])
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize(
+    ("statistics", "weight"), [(3, 40_000), (2, 2**26), (1, 2**24), (3, -40_000), (2, -(2**26))]
+)
+def test_constants_do_not_change_answers(shape, linked, statistics, weight):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        length = 30
+        model = model_of(shape, length, rng)
+        counted = [
+            about_zero(k, length, weight, linked and k == 0 and shape == "chain") for k in range(statistics)
+        ]
+        labelling = rng.integers(0, STATES, length)
+        where = counted[0] == int(counted[0].tally(labelling))
+        for statistic in counted[1:]:
+            where &= statistic == int(statistic.tally(labelling))
+        found = tt.solve(model, counted, where=where, strategy="bounds")
+        full = tt.solve(model, counted, where=where, strategy="full")
+        assert found.score == pytest.approx(full.score, abs=1e-9)
+        assert found.tally == full.tally
+        check_bounds(found)
