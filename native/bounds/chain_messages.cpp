@@ -102,17 +102,15 @@ double ChainMessages::load_work() const {
            kLoadedLink * static_cast<double>(rows_.link_kinds.size());
 }
 
-// Passes take longer where neighbours count, so that more of a band is worth a try.
 Measures ChainMessages::measures() const {
     const auto length = static_cast<double>(rows_.length), states = length * static_cast<double>(rows_.states);
-    const bool linked = rows_.neighbours_count();
     Measures found{rows_.range, length};
     for (const auto &share : rows_.shares) found.magnitude += share.largest;
     found.sums = states;
     found.load = load_work();
     found.pass = pass_work();
     found.second = kSecond * length + kSecondState * states;
-    found.few = kCell * (linked ? 8 : 4) * states;
+    found.few = kCell * 4 * states;
     return found;
 }
 

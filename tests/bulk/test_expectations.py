@@ -210,7 +210,7 @@ def test_tables_that_are_computed_again_give_the_same(monkeypatch):
 
 def test_a_loss_without_tables_is_refused():
     some = Chains(np.zeros((2, 2)), np.zeros((2, 2)), [2], None)
-    with pytest.raises(tt.ModelError, match="has no tables"):
+    with pytest.raises(tt.ModelError, match="the background 7 is not one of them"):
         objective_of_chains(some, tt.losses.FBeta(background=7), np.zeros(2, dtype=np.int64), "risk")
 
 

@@ -156,12 +156,33 @@ def test_workers_of_a_loader():
     torch.testing.assert_close(found, 3 * (torch.arange(4.0) + torch.log(torch.tensor(2.0))))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_first_and_last_tags_may_be_forbidden(seed, device):
+    crf = ttt.CRF(3, batch_first=True).double().to(device)
+    with torch.no_grad():
+        crf.start_transitions[1] = -torch.inf
+        crf.end_transitions[2] = -torch.inf
+    source = torch.Generator().manual_seed(seed)
+    emissions = torch.randn(3, 4, 3, generator=source, dtype=torch.float64).to(device)
+    mask = (torch.arange(4) < torch.tensor([[4], [1], [2]])).to(device)
+    chain, best = crf.distribution(emissions, mask), crf.decode(emissions, mask)
+    assert [tags[:size].tolist() for tags, size in zip(chain.argmax, (4, 1, 2), strict=True)] == best
+    assert not chain.marginals[:, 0, 1].any() and not chain.marginals[0, 3, 2].any()
+    tags = torch.zeros(3, 4, dtype=torch.int64, device=device)
+    torch.testing.assert_close(chain.log_prob(tags), crf(emissions, tags, mask, reduction="none"))
+    chain.log_partition.sum().backward()
+    for one in (crf.start_transitions, crf.end_transitions):
+        assert one.grad.isfinite().all() and one.grad.any()
+
+
 def test_names_of_tags(device):
     crf = ttt.CRF(3, batch_first=True, states=["O", "B-NP", "I-NP"]).to(device)
     chain = crf.distribution(torch.tensor([[[0.0, 1, 5], [0, 3, 2], [1, 0, 2]]], device=device))
     assert chain.topk(1, where=tt.valid_bio()).labels[0, 0].tolist() == [1, 1, 2]
     with pytest.raises(tt.ModelError, match="there are 3 tags, but states has 2 names"):
         ttt.CRF(3, states=["O", "B-NP"])
+    with pytest.raises(tt.ModelError, match="states has 'O' twice, but the names of tags must differ"):
+        ttt.CRF(2, states=["O", "O"])
 
 
 def test_losses_of_a_distribution_reach_all_parameters(device):

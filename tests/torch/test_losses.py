@@ -100,6 +100,22 @@ def test_reductions_and_names(kind, device):
     torch.testing.assert_close(summed(*given), each.sum())
     assert "ChunkFBeta" in repr(summed)
     assert "sum" in repr(summed)
+    hinge = ttt.StructuredHinge("chunk-f1", scaling="slack", labels=["O", "B-x"])
+    assert "labels=['O', 'B-x']" in repr(hinge) and "scaling='slack'" in repr(hinge)
+
+
+def unsummable():
+    references = tt.losses.Bleu(), tt.losses.RougeN(), tt.losses.RougeL()
+    weighted = tt.losses.WeightedHamming(weight=[[0, 1], [2, 0]])
+    return *references, weighted, tt.losses.ZeroOne(), tt.losses.LabelCount()
+
+
+@pytest.mark.parametrize("loss", unsummable(), ids=lambda loss: type(loss).__name__)
+def test_losses_that_cannot_be_summed_are_refused_at_once(loss):
+    for kind in (ttt.SoftmaxMargin, ttt.ExpectedLoss):
+        with pytest.raises(tt.ModelError, match=r"cannot be summed over labellings; use a loss that counts"):
+            kind(loss)
+    ttt.StructuredHinge(loss)
 
 
 def test_what_is_wrong_is_said(device):
@@ -112,6 +128,10 @@ def test_what_is_wrong_is_said(device):
     with pytest.raises(tt.ModelError, match=r"labels=\['O', 'B'\] contradicts the names passed to the loss"):
         ttt.StructuredHinge(tt.losses.ChunkFBeta(["B", "O"]), labels=["O", "B"])
     assert ttt.StructuredHinge(tt.losses.ChunkFBeta(["B", "O"]), labels=["B", "O"]).labels == ("B", "O")
+    with pytest.raises(tt.ModelError, match="labels has 'A' twice"):
+        ttt.ExpectedLoss("chunk-f1", labels=["O", "A", "A"])
+    with pytest.raises(tt.ModelError, match="the labels O, A: the background 'X' is not one of them"):
+        ttt.ExpectedLoss(tt.losses.FBeta(background="X"), labels=["O", "A"])(emissions, transitions, tags)
     with pytest.raises(tt.ModelError, match="scaling"):
         ttt.StructuredHinge("chunk-f1", scaling="both")
     for loss in (tt.losses.FBeta(background="O"), "chunk-f1"):

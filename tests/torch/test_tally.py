@@ -196,6 +196,39 @@ def test_what_is_wrong_is_said(device):
         chain.given(tally == 9).sample((2,))
 
 
+def test_tallies_may_be_tensors(device):
+    chain = ttt.Chain(torch.randn(2, 4, 2, device=device), torch.zeros(2, 2, device=device))
+    tally, two = chain.tally(zeros), torch.tensor(2, device=device)
+    assert [str(a) == str(b) for a, b in ((tally == two, tally == 2), (tally != two, tally != 2))] == [
+        True
+    ] * 2
+    assert torch.equal(chain.given(tally == two).marginals, chain.given(tally == 2).marginals)
+    for other in (two, np.int64(2), 2.0, two.expand(2)):
+        assert torch.equal(tally.log_prob(other), tally.log_prob(2))
+    assert (tally.log_prob(torch.tensor([1, 2**40], device=device))[1] == -torch.inf).all()
+    assert (tally.log_prob(2**80) == -torch.inf).all()
+    for wrong in (torch.tensor([1, 2]), torch.tensor(1.5)):
+        with pytest.raises(tt.ModelError, match="tallies can be compared with one integer, got a tensor"):
+            _ = tally == wrong
+    for wrong in (torch.tensor([1, 2, 3]), torch.tensor([1.0, 2.0])):
+        with pytest.raises(tt.ModelError, match=r"integers of shape \(2,\), got a tensor"):
+            tally.log_prob(wrong.to(device))
+    for wrong in (1.5, "1", None, True):
+        with pytest.raises(tt.ModelError, match="a tally must consist of integers"):
+            tally.log_prob(wrong)
+    both = chain.tally(zeros, tt.count(state=1))
+    for statistic in ("mean", "variance"):
+        with pytest.raises(tt.ModelError, match="there are 2 statistics"):
+            getattr(both, statistic)
+
+
+def test_no_samples_at_all(device):
+    emissions = torch.zeros(2, 3, 2, device=device)
+    chain = ttt.Chain(emissions, torch.zeros(2, 2, device=device))
+    assert chain.sample((0,)).shape == chain.given(zeros == 1).sample((0,)).shape == (0, 2, 3)
+    assert ttt.Chart(torch.zeros(2, 3, 3)).sample((0,)).shape == (0, 2, 3, 3)
+
+
 def test_probabilities_are_copies():
     tally = ttt.Chain(torch.zeros(2, 3, 2), torch.zeros(2, 2)).tally(tt.count(state=1))
     before = tally.log_prob(1).clone()

@@ -142,7 +142,8 @@ def _add_logarithms(
     add_laid_chains(batch, chains, numbers)
     values, slopes = batch.expect(native.Objective.LIKELIHOOD, weights, threads)
     check_refused(batch, numbers)
-    found.values[numbers] = np.where(scores == -np.inf, np.inf, values - scores)
+    with np.errstate(invalid="ignore"):  # nothing is allowed
+        found.values[numbers] = np.where(scores == -np.inf, np.inf, values - scores)
     put_packed(chains, numbers, (slopes[0], slopes[1]), found)
     for number, weight in zip(numbers.tolist(), weights.tolist(), strict=True):
         if truths is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
+from typing import TypeGuard
 
 import numpy as np
 
 from tallytree.bulk.kind_tables import Integers, KindTables
 from tallytree.bulk.truth_tables import PositionTables, TruthTables
+from tallytree.errors import ModelError
 from tallytree.losses.base import Loss
 from tallytree.losses.chunk_kinds import ChunkKinds, kinds_of
 from tallytree.losses.chunks import ChunkFBeta
@@ -32,6 +34,28 @@ def truth_tables(loss: Loss, labels: int, names: Sequence[str] | None) -> TruthT
         return _truth_tables(loss, labels, None if names is None else tuple(names))
     except TypeError:  # a custom loss with an unhashable parameter
         return None
+
+
+def check_summable(loss: Loss) -> None:
+    """Raise an error for a loss without tables: it must count positions, nodes or chunks."""
+    if not PositionTables.suit(loss) and not ChunkTables.suit(loss):
+        raise ModelError(
+            f"{type(loss).__name__} cannot be summed over labellings; use a loss that counts positions or "
+            "chunks, such as HammingDistance, FBeta or ChunkFBeta"
+        )
+
+
+def summable_tables(loss: Loss, labels: int, names: Sequence[str] | None) -> TruthTables:
+    """Return what a loss counts over a set of labels; raise an error if it does not fit the labels."""
+    check_summable(loss)
+    found = truth_tables(loss, labels, names)
+    if found is not None:
+        return found
+    known = f"labels 0 to {labels - 1}" if names is None else f"the labels {', '.join(names)}"
+    background = getattr(loss, "background", None)
+    unknown = background is not None and background not in (names or ()) and background not in range(labels)
+    reason = f": the background {background!r} is not one of them" if unknown else ""
+    raise ModelError(f"{type(loss).__name__} cannot be counted with {known}{reason}")
 
 
 @lru_cache(maxsize=16)
@@ -68,10 +92,15 @@ class ChunkTables(TruthTables):
         """Return the loss bound to a truth given as names."""
         return self.recipe.against(self._labels(truth))
 
+    @staticmethod
+    def suit(loss: object) -> TypeGuard[ChunkFBeta]:
+        """Return whether a loss counts whole chunks."""
+        return type(loss) is ChunkFBeta
+
     @classmethod
     def of(cls, loss: Loss, labels: int, names: tuple[str, ...] | None) -> ChunkTables | None:
         """Return the tables for a set of labels; None for another loss, or if two labels mean the same."""
-        if type(loss) is not ChunkFBeta or names is None:
+        if names is None or not cls.suit(loss):
             return None
         kinds = kinds_of(names, loss.scheme, loss.background)
         return None if kinds is None else cls(loss, names, kinds)

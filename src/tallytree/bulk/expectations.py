@@ -22,7 +22,7 @@ from tallytree.bulk.chain_sums import (
     sum_laid_chains,
 )
 from tallytree.bulk.chains import Chains
-from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.chunk_tables import summable_tables, truth_tables
 from tallytree.bulk.kind_tables import Integers
 from tallytree.bulk.quotients import Quotient, quotient_of, turned_quotient
 from tallytree.bulk.risks import risks_of_quotients
@@ -144,7 +144,7 @@ def objective_of_chains(
     weights, count = _importance(importance, len(chains.lengths)), thread_count(threads)
     if objective == "risk":
         return risks_of_laid_chains(laid_chains(chains), loss, chains.names, truths, weights, count)
-    tables = _tables_of(chains, loss)
+    tables = summable_tables(loss, chains.emissions.shape[1], chains.names)
     added = folded_losses(chains.lengths, tables, truths)
     if added is None:
         return objective_by_tables(chains, loss, truths, objective, weights, threads, margin)
@@ -212,7 +212,7 @@ def objective_by_tables(
 
     `numbers`: the numbers of the chains, for errors.
     """
-    tables = _tables_of(chains, loss)
+    tables = summable_tables(loss, chains.emissions.shape[1], chains.names)
     batch = native.Batch(native.TallyMode.AUTO, default_memory_limit())
     given, _ = tables.truths(truths, chains.lengths, "margin", margin)
     skeletons = [tables.chain(length, True) for length in chains.lengths]
@@ -221,16 +221,6 @@ def objective_by_tables(
     values, (by_labels, by_links) = batch.expect(_OBJECTIVES[objective], weights, thread_count(threads))
     check_refused(batch, np.arange(len(chains.lengths)) if numbers is None else numbers)
     return ChainSums(values, by_labels, by_links)
-
-
-def _tables_of(chains: Chains, loss: Loss) -> TruthTables:
-    tables = truth_tables(loss, chains.emissions.shape[1], chains.names)
-    if tables is None:
-        raise ModelError(
-            f"{type(loss).__name__} has no tables over these labels, which batches need; use a loss of "
-            "positions, nodes or chunks"
-        )
-    return tables
 
 
 class GraphBatch:

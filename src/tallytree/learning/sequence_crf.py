@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from tallytree.bulk.chunk_tables import truth_tables
+from tallytree.bulk.chunk_tables import summable_tables
 from tallytree.bulk.expectations import sum_chains
 from tallytree.bulk.least_loss import expected_losses, likely_nodes
 from tallytree.errors import ModelError
@@ -21,7 +21,6 @@ from tallytree.learning.fingerprints import fingerprint_of
 from tallytree.learning.likelihoods import CountedObjective, Objective, ObjectiveKind, SequenceObjective
 from tallytree.learning.planes import Floats
 from tallytree.learning.sequence_estimator import SequenceEstimator
-from tallytree.learning.sequences import SequenceProblem
 from tallytree.learning.structured_crf import StructuredCRF
 from tallytree.learning.templates import WindowFeatures
 from tallytree.learning.weighting import ClassWeight, counts_of
@@ -195,16 +194,9 @@ class SequenceCRF(SequenceEstimator, StructuredCRF):
 
     def _labelled(self, problem: Any, kind: ObjectiveKind, importance: Floats) -> SequenceObjective:
         if kind != "likelihood":
-            self._check_loss(problem)
+            summable_tables(problem.loss, problem.labels, problem.states)
         every = self.all_possible_states or self._counted is not None
         return SequenceObjective(problem, kind, importance, every, self._threads, self.margin)
-
-    def _check_loss(self, problem: SequenceProblem) -> None:
-        if truth_tables(problem.loss, problem.labels, problem.states) is None:
-            raise ModelError(
-                f"{type(problem.loss).__name__} cannot be summed over labellings; use a loss that counts "
-                "positions or chunks, such as HammingDistance, FBeta or ChunkFBeta"
-            )
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
         """Return the probability of each label at each position.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor
 
 from tallytree.answers.solution import Solution
 from tallytree.bulk.tallied_chains import bound_on
-from tallytree.errors import ModelError
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe
 from tallytree.torch.backends import Backend, backend_of
@@ -31,13 +29,13 @@ from tallytree.torch.inputs import (
     Ends,
     Lengths,
     checked_chain,
+    checked_names,
     checked_statistics,
     checked_tags,
     whole_tags,
 )
 from tallytree.torch.structured import Structured
 from tallytree.torch.tally import Tally
-from tallytree.values import counted
 
 
 class Chain(Structured):
@@ -84,11 +82,9 @@ class Chain(Structured):
         self.emissions, self.transitions = checked_chain(emissions, transitions)
         self.tags = self.emissions.shape[2]
         self._ends = ends_of(lengths, mask, self.emissions)
-        if states is not None and len(states) != self.tags:
-            raise ModelError(f"there are {self.tags} tags, but states has {counted(len(states), 'name')}")
-        self.states = None if states is None else tuple(states)
+        self.states = None if states is None else checked_names(states, "states", self.tags)
 
-    @cached_property
+    @kept
     def mask(self) -> Tensor:
         """Which positions belong to sentences, as a tensor (B, T)."""
         return self._ends.inside(self.emissions.device)
@@ -105,29 +101,27 @@ class Chain(Structured):
     # --- sums ----------------------------------------------------------------------------------------------
 
     @kept
-    def log_partition(self) -> Tensor:
-        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+    def _exact_partition(self) -> Tensor:
         return computed(
             "log_partition",
             lambda backend, scores: backend.functions.log_partition(scores),
             self._ends,
             self._given,
+            exact=True,
         )
 
-    @eager
-    def score(self, tags: Tensor) -> Tensor:
-        """Return ``F(tags)`` of each sentence, with gradient; leading dimensions are allowed."""
-        whole = whole_tags(tags, self.emissions, leading=True)
+    def _exact_score(self, labels: Tensor) -> Tensor:
+        whole = whole_tags(labels, self.emissions, leading=True)
         known = checked_tags(whole, self.mask, self.tags)
-        return score_of(self.emissions, self.transitions, known, self.mask).to(self._given.dtype)
+        return score_of(self.emissions, self.transitions, known, self.mask)
 
     @eager
-    def log_prob(self, tags: Tensor) -> Tensor:
-        """Return ``log p(tags)`` of each sentence, with gradient.
+    def log_prob(self, labels: Tensor) -> Tensor:
+        """Return ``log p`` of taggings, with gradient.
 
         Parameters
         ----------
-        tags : int tensor of shape (B, T), or (..., B, T)
+        labels : int tensor of shape (B, T), or (..., B, T)
             Tags from 0; those in the padding are ignored.
 
         Returns
@@ -135,9 +129,9 @@ class Chain(Structured):
         tensor of shape (B,), or (..., B)
             -inf for a forbidden tagging, whose derivatives are all 0.
         """
-        if not isinstance(tags, Tensor) or tags.ndim == 2:
-            return log_prob(self._given, self._ends, whole_tags(tags, self.emissions))
-        return self.score(tags) - self.log_partition
+        if not isinstance(labels, Tensor) or labels.ndim == 2:
+            return log_prob(self._given, self._ends, whole_tags(labels, self.emissions))
+        return super().log_prob(labels)
 
     @kept
     def marginals(self) -> Tensor:
@@ -161,14 +155,14 @@ class Chain(Structured):
             "entropy", lambda backend, scores: backend.functions.entropy(scores), self._ends, self._given
         )
 
-    @cached_property
+    @kept
     def pair_marginals(self) -> Tensor:
         """The expected number of each pair of neighbouring tags; no gradient.
 
         Of shape (B, T - 1, C, C), with the probabilities at each position, if transitions have that shape;
         otherwise summed over all positions, of shape (C, C).
         """
-        return self._slopes[1]
+        return self._slopes[1].to(self.dtype)
 
     # --- tallies -------------------------------------------------------------------------------------------
 
@@ -197,8 +191,8 @@ class Chain(Structured):
             low.extend(least)
             return values, pull
 
-        logits = computed("tallied", compute, self._ends, self._given)
-        return Tally(counted, logits, tuple(low))
+        logits = computed("tallied", compute, self._ends, self._given, exact=True)
+        return Tally(counted, logits, tuple(low), self.dtype)
 
     # --- labellings ----------------------------------------------------------------------------------------
 
@@ -206,7 +200,7 @@ class Chain(Structured):
         backend = backend_of(self.emissions.device, function)
         return backend.functions, self._given.scores(self._ends, backend)
 
-    @cached_property
+    @kept
     @eager
     def argmax(self) -> Tensor:
         """The tags with the highest score, of shape (B, T); 0 in the padding."""
@@ -227,7 +221,7 @@ class Chain(Structured):
         """
         shape = torch.Size(sample_shape)
         size = shape.numel(), *self.emissions.shape[:2]
-        uniforms = torch.rand(size, dtype=torch.float64, generator=generator)
+        uniforms = torch.rand(size, dtype=torch.float64, generator=generator, device="cpu")
         functions, scores = self._prepared("sample")
         drawn: Tensor = functions.sample(scores, uniforms.to(scores.emissions.device))
         return drawn.to(self.emissions.device).reshape(*shape, *size[1:])
@@ -243,6 +237,11 @@ class Chain(Structured):
         """Return the same distribution with other scores."""
         emissions, transitions = tensors
         return Chain(emissions, transitions, self.lengths, states=self.states)
+
+    def _apart(self) -> Chain:
+        batch, longest, tags = self.emissions.shape
+        shape = batch, longest - 1, tags, tags
+        return self.with_tensors(self.emissions, self.transitions.expand(shape))
 
     def subjects(self) -> list[Any]:
         """Return the sentences as models, for use with the rest of the library (:class:`Model`)."""
@@ -262,7 +261,7 @@ class Chain(Structured):
         return self.emissions.shape[1:2]
 
     def _written(self, answer: Any, number: int) -> Tensor:
-        tags = torch.zeros(self.event_shape, dtype=torch.int64)
+        tags = torch.zeros(self.event_shape, dtype=torch.int64, device="cpu")
         found = answer.assignment if isinstance(answer, Solution) else answer
         tags[: len(found)] = torch.from_numpy(found.copy())
         return tags

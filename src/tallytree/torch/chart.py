@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from tallytree.bulk.binary_trees import best_binary_trees, draw_binary_trees, sum_binary_trees
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.parsing.counts import count
+from tallytree.parsing.distribution import TreeDistribution
 from tallytree.parsing.forest import Forest
 from tallytree.parsing.grammar import Grammar
 from tallytree.parsing.parse import Parse
@@ -55,12 +56,12 @@ class _Gathering(NamedTuple):
     full_shape: tuple[int, ...]
     order: list[int]
 
-    def __call__(self, slopes: Sequence[Any]) -> Tensor:
-        """Return derivatives with respect to scores, from those of each sentence's forest."""
+    def __call__(self, slopes: Mapping[int, Any]) -> Tensor:
+        """Return derivatives with respect to scores, from those of the forests of some sentences."""
         whole = np.zeros(self.full_shape)
-        for to, slope in zip(whole, slopes, strict=True):
+        for number, slope in slopes.items():
             length = len(slope) - 1
-            to[:length, :length] = slope[:-1, 1:][..., self.order]
+            whole[number, :length, :length] = slope[:-1, 1:][..., self.order]
         return torch.from_numpy(whole).view(self.shape)
 
 
@@ -116,14 +117,12 @@ class Chart(Structured):
     # --- sums ----------------------------------------------------------------------------------------------
 
     @kept
-    def log_partition(self) -> Tensor:
-        """``log Σ exp F(tree)`` of each sentence, of shape (B,), with gradient."""
-
+    def _exact_partition(self) -> Tensor:
         def evaluate() -> tuple[Tensor, Shares]:
             values, marginals = self._sums
             return values.clone(), lambda gain: [_times(marginals, gain)]
 
-        return attached(evaluate, self.scores)
+        return attached(evaluate, self.scores, exact=True)
 
     @cached_property
     def _sums(self) -> tuple[Tensor, Tensor]:
@@ -131,12 +130,14 @@ class Chart(Structured):
         found = sum_binary_trees(self._table, self.lengths.numpy(), torch.get_num_threads())
         for number in found.left_out.tolist():
             self._forest_of(number)  # raises the error
-        return torch.from_numpy(found.values), torch.from_numpy(found.marginals).view(self.scores.shape)
+        with torch.inference_mode(False):
+            return torch.from_numpy(found.values), torch.from_numpy(found.marginals).view(self.scores.shape)
 
     @cached_property
     @eager
     def _slopes(self) -> tuple[Tensor, ...]:
-        return (self._sums[1].to(self.device, self.scores.dtype, copy=True),)
+        with torch.inference_mode(False):
+            return (self._sums[1].to(self.device, copy=True),)
 
     @property
     def _gathering(self) -> _Gathering:
@@ -174,44 +175,46 @@ class Chart(Structured):
                 raise ModelError(f"expected a statistic such as tt.parsing.count('NP'), got {one!r}")
         if not statistics:
             raise ModelError("tally() needs at least one statistic, as in tally(tt.parsing.count('NP'))")
-        known = [distribution(forest, statistics) for forest in self.subjects()]
-        tallies = np.concatenate([one.tallies for one in known])
+        known = {number: one for number, one in enumerate(self._distributions(statistics)) if one is not None}
+        nothing = np.zeros((0 if known else 1, len(statistics)), dtype=np.int64)
+        tallies = np.concatenate([nothing, *(one.tallies for one in known.values())])
         low, high = tallies.min(axis=0), tallies.max(axis=0)
-        gathered = self._gathering
+        places = {number: tuple((one.tallies - low).T) for number, one in known.items()}
+        gathered, shape = self._gathering, (len(self.lengths), *(high - low + 1))
 
         def evaluate() -> tuple[Tensor, Shares]:
-            table = np.full((len(known), *(high - low + 1)), -np.inf)
-            places = [tuple((one.tallies - low).T) for one in known]
-            for row, place, one in zip(table, places, known, strict=True):
-                row[place] = one.log_partitions
+            table = np.full(shape, -np.inf)
+            for number, one in known.items():
+                table[number][places[number]] = one.log_partitions
 
             def shares(gain: Tensor) -> list[Tensor | None]:
-                each = zip(gain.to("cpu", torch.float64).numpy(), places, known, strict=True)
-                slopes = [one.gradient(row[place]).constituents for row, place, one in each]
+                rows = gain.to("cpu", torch.float64).numpy()
+                slopes = {n: one.gradient(rows[n][places[n]]).constituents for n, one in known.items()}
                 return [gathered(slopes)]
 
             return torch.from_numpy(table), shares
 
-        return Tally(statistics, attached(evaluate, self.scores), tuple(low.tolist()))
+        logits = attached(evaluate, self.scores, exact=True)
+        return Tally(statistics, logits, tuple(low.tolist()), self.dtype)
+
+    def _distributions(self, statistics: tuple[TreeStatistic, ...]) -> Iterator[TreeDistribution | None]:
+        """Yield the distribution of the tally of each sentence; None if no tree is allowed."""
+        for forest in self.subjects():
+            try:
+                yield distribution(forest, statistics)
+            except InfeasibleError:
+                yield None
 
     # --- trees ---------------------------------------------------------------------------------------------
 
-    def score(self, trees: Tensor) -> Tensor:
-        """Return the scores of trees, with gradient.
-
-        Parameters
-        ----------
-        trees : int tensor of shape (..., B, T, T[, C])
-            Ones where there are constituents. Whether they form a tree is not checked.
-        """
-        if not isinstance(trees, Tensor) or trees.shape[-self.scores.ndim :] != self.scores.shape:
-            got = shape_of(trees) if isinstance(trees, Tensor) else type(trees).__name__
+    def _exact_score(self, labels: Tensor) -> Tensor:
+        if not isinstance(labels, Tensor) or labels.shape[-self.scores.ndim :] != self.scores.shape:
+            got = shape_of(labels) if isinstance(labels, Tensor) else type(labels).__name__
             raise ModelError(f"trees must be tensors of ones of shape {shape_of(self.scores)}, got {got}")
-        check_devices(scores=self.scores, trees=trees)
-        chosen = torch.where(trees != 0, self.scores.double(), 0.0)
-        return chosen.flatten(1 - self.scores.ndim).sum(-1).to(self.scores.dtype)
+        check_devices(scores=self.scores, trees=labels)
+        return torch.where(labels != 0, self.scores.double(), 0.0).flatten(1 - self.scores.ndim).sum(-1)
 
-    @cached_property
+    @kept
     @eager
     def argmax(self) -> Tensor:
         """The tree with the highest score for each sentence: ones where it has constituents."""
@@ -232,7 +235,8 @@ class Chart(Structured):
             The random generator, on the CPU; PyTorch's default otherwise.
         """
         shape, (batch, words) = torch.Size(sample_shape), self.scores.shape[:2]
-        uniforms = torch.rand(shape.numel(), batch, 3 * words, dtype=torch.float64, generator=generator)
+        sizes = shape.numel(), batch, 3 * words
+        uniforms = torch.rand(sizes, dtype=torch.float64, generator=generator, device="cpu")
         given = self._table, self.lengths.numpy(), uniforms.numpy()
         drawn, left_out = draw_binary_trees(*given, torch.get_num_threads())
         for number in left_out.tolist():

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tallytree.errors import InfeasibleError, ModelError
 from tallytree.statistics.constraints import Constraint
+from tallytree.statistics.linear import Term
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import kept
 from tallytree.torch.structured import Structured, TopK
@@ -30,10 +31,10 @@ def checked_condition(condition: Any) -> Constraint:
     return condition
 
 
-class Conditioned:
+class Conditioned(Structured):
     """The distribution over the structures that satisfy a condition, as returned by :meth:`Chain.given`.
 
-    It has the methods of :class:`Chain` and :class:`Chart`.
+    Its marginals and entropy have no gradient.
 
     Attributes
     ----------
@@ -52,17 +53,20 @@ class Conditioned:
     """
 
     def __init__(self, whole: Structured, condition: Constraint | str) -> None:
-        self.whole, self.condition = whole, checked_condition(whole.condition(condition, "the condition"))
+        self.whole = whole
+        self.condition = checked_condition(self._constraint(condition, "the condition"))
 
     @cached_property
     def _statistics(self) -> tuple[Any, ...]:
         return tuple(self.condition.statistics)
 
+    # --- sums ----------------------------------------------------------------------------------------------
+
     def _allowed(self, tally: Tally) -> Tensor:
         """Return which tallies satisfy the condition."""
         grids = [grid.cpu().numpy() for grid in tally.grids]
         held = self.condition.holds(dict(zip(self._statistics, grids, strict=False)))
-        return torch.from_numpy(held).to(tally.logits.device)
+        return torch.from_numpy(held).to(tally.exact.device)
 
     @kept
     def _tally(self) -> Tally:
@@ -74,65 +78,106 @@ class Conditioned:
         """Return the distribution of tallies given the condition, as :meth:`Chain.tally` does."""
         more = [one for one in statistics if one not in self._statistics]
         joint = self.whole.tally(*self._statistics, *more)
-        masked = joint.logits.masked_fill(~self._allowed(joint), -torch.inf)
+        masked = joint.exact.masked_fill(~self._allowed(joint), -torch.inf)
         kept = [(*self._statistics, *more).index(one) for one in statistics]
         left = [axis for axis in range(len(joint.low)) if axis not in kept]
         moved = masked.permute(0, *(axis + 1 for axis in kept), *(axis + 1 for axis in left))
         summed = logsumexp(moved.flatten(len(kept) + 1), -1) if left else moved
-        return Tally(tuple(statistics), summed, tuple(joint.low[axis] for axis in kept))
+        return Tally(tuple(statistics), summed, tuple(joint.low[axis] for axis in kept), self.dtype)
 
     @kept
-    def log_partition(self) -> Tensor:
-        """``log Σ exp F(y)`` over the structures that satisfy the condition, with gradient."""
-        return logsumexp(self._tally.logits.flatten(1), 1)
+    def _exact_partition(self) -> Tensor:
+        return logsumexp(self._tally.exact.flatten(1), 1)
 
     @property
     def log_condition(self) -> Tensor:
         """The log-probability of the condition itself for each sentence, with gradient."""
-        return self.log_partition - self.whole.log_partition
+        return (self._exact_partition - self.whole._exact_partition).to(self.dtype)
+
+    def _exact_score(self, labels: Tensor) -> Tensor:
+        return self.whole._exact_score(labels)
 
     @eager
     def log_prob(self, labels: Tensor) -> Tensor:
         """Return the log-probability of structures given the condition; -inf for those that violate it."""
-        scores = self.whole.score(labels)
-        flat = labels.detach().cpu().reshape(-1, *self.whole.event_shape)
-        batch = len(self.whole.lengths)
-        held = torch.tensor([self._holds(one, i % batch) for i, one in enumerate(flat)])
-        possible = held.view(scores.shape).to(scores.device)
-        return (scores - self.log_partition).masked_fill(~possible, -torch.inf)
+        found = super().log_prob(labels)
+        flat = labels.detach().cpu().reshape(-1, *self.event_shape)
+        held = [self._holds(one, i % len(self.lengths)) for i, one in enumerate(flat)]
+        possible = torch.tensor(held, device="cpu").view(found.shape).to(found.device)
+        return torch.where(possible, found, -torch.inf)
 
     def _holds(self, labels: Tensor, number: int) -> bool:
         """Return whether a structure of a sentence satisfies the condition."""
-        counted = self.whole._counted(labels, number, self._statistics)
+        counted = self._counted(labels, number, self._statistics)
         return bool(self.condition.holds(dict(zip(self._statistics, counted, strict=True))))
 
-    @cached_property
-    @eager
-    def marginals(self) -> Tensor:
-        """The probability of each part given the condition, with the shape of the scores; no gradient."""
-        leaves = [one.detach().requires_grad_() for one in self.whole.tensors]
-        with torch.enable_grad():
-            total = Conditioned(self.whole.with_tensors(*leaves), self.condition).log_partition.sum()
-        return torch.autograd.grad(total, leaves[0])[0]
+    # --- structures ----------------------------------------------------------------------------------------
 
-    @cached_property
+    @kept
     @eager
     def argmax(self) -> Tensor:
         """The structure with the highest score among those that satisfy the condition."""
-        found = self.whole.topk(1, self.condition)
+        found = self.topk(1)
         missing = torch.nonzero(found.scores[0] == -torch.inf)
         if len(missing):
             raise InfeasibleError(f"nothing in sentence {int(missing[0])} satisfies '{self.condition}'")
         return found.labels[0]
 
-    def topk(self, k: int) -> TopK:
+    def topk(self, k: int, where: Constraint | str | None = None) -> TopK:
         """Find the k best structures that satisfy the condition, as :meth:`Chain.topk` does."""
-        return self.whole.topk(k, self.condition)
+        further = self._constraint(where)
+        return self.whole.topk(k, self.condition if further is None else self.condition & further)
+
+    def given(self, condition: Constraint | str) -> Conditioned:
+        """Return the distribution given a further condition, as :meth:`Chain.given` does."""
+        further = checked_condition(self._constraint(condition, "the condition"))
+        return Conditioned(self.whole, self.condition & further)
 
     @eager
     def sample(self, sample_shape: Sequence[int] = (), generator: torch.Generator | None = None) -> Tensor:
         """Draw structures that satisfy the condition, as :meth:`Chain.sample` does."""
-        return self.whole.draw(sample_shape, generator, self._statistics, self._tally)
+        return self.draw(sample_shape, generator, self._statistics, self._tally)
+
+    # --- those of the whole --------------------------------------------------------------------------------
+
+    @property
+    def lengths(self) -> Tensor:  # type: ignore[override]
+        """The number of positions of each sentence."""
+        return self.whole.lengths
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The scores."""
+        return self.whole.tensors
+
+    def with_tensors(self, *tensors: Tensor) -> Conditioned:
+        """Return the same distribution with other scores."""
+        return Conditioned(self.whole.with_tensors(*tensors), self.condition)
+
+    def _apart(self) -> Conditioned:
+        return Conditioned(self.whole._apart(), self.condition)
+
+    def subjects(self) -> list[Any]:
+        """Return the sentences without the condition, for use with the rest of the library."""
+        return self.whole.subjects()
+
+    @property
+    def event_shape(self) -> torch.Size:
+        """The shape of a structure."""
+        return self.whole.event_shape
+
+    @property
+    def _names(self) -> Sequence[str] | None:
+        return self.whole._names
+
+    def _count(self, name: str) -> Term:
+        return self.whole._count(name)
+
+    def _written(self, answer: Any, number: int) -> Tensor:
+        return self.whole._written(answer, number)
+
+    def _counted(self, labels: Any, number: int, statistics: tuple[Any, ...]) -> list[int]:
+        return self.whole._counted(labels, number, statistics)
 
     def __repr__(self) -> str:
         return f"{self.whole!r} given {self.condition}"

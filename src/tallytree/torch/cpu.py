@@ -75,7 +75,8 @@ def _indicators(scores: Scores, *shares: tuple[Tensor, Tensor]) -> Slopes:
         by_emissions.scatter_add_(2, tags.unsqueeze(2), each.unsqueeze(2))
         pairs: tuple[Tensor, ...] = tags[:, :-1], tags[:, 1:]
         if by_transitions.ndim == 4:
-            pairs = *torch.meshgrid(*map(torch.arange, pairs[0].shape), indexing="ij"), *pairs
+            places = (torch.arange(size, device="cpu") for size in pairs[0].shape)
+            pairs = *torch.meshgrid(*places, indexing="ij"), *pairs
         by_transitions.index_put_(pairs, each[:, 1:], accumulate=True)
     return by_emissions, by_transitions
 
@@ -247,7 +248,7 @@ def _most_violated(
     found = best_of_chains(chains.packed(everyone, names), loss, truths, scaling, 1, torch.get_num_threads())
     labels = np.zeros_like(flat)
     labels[at] = np.concatenate([some[0][0] for some in found])
-    losses = torch.tensor([some[0][1] for some in found], dtype=torch.float64)
+    losses = torch.tensor([some[0][1] for some in found], dtype=torch.float64, device="cpu")
     return torch.from_numpy(labels).view(tags.shape), losses
 
 
@@ -264,7 +265,7 @@ def viterbi(scores: Scores) -> Tensor:
 
 def sample(scores: Scores, uniforms: Tensor) -> Tensor:
     """Return tags drawn by uniform numbers (draws, B, T)."""
-    flat = uniforms.reshape(len(uniforms), -1).numpy()
+    flat = uniforms.flatten(1).numpy()
     return torch.from_numpy(draw_laid_chains(laid(scores), flat, torch.get_num_threads())).view(
         uniforms.shape
     )

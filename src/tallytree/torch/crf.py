@@ -13,7 +13,7 @@ from tallytree.torch.backends import backend_of
 from tallytree.torch.chain import Chain, log_prob
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Reduction, ends_of
-from tallytree.torch.inputs import Ends, checked_chain, turned, whole_tags
+from tallytree.torch.inputs import Ends, checked_chain, checked_names, turned, whole_tags
 
 _REDUCTIONS = get_args(Reduction)
 
@@ -55,10 +55,8 @@ class CRF(nn.Module):
         if isinstance(num_tags, bool) or not isinstance(num_tags, int) or num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
-        if states is not None and len(states) != num_tags:
-            raise ModelError(f"there are {num_tags} tags, but states has {len(states)} names")
         self.num_tags, self.batch_first = num_tags, batch_first
-        self.states = None if states is None else tuple(states)
+        self.states = None if states is None else checked_names(states, "states", num_tags)
         self.start_transitions = nn.Parameter(torch.empty(num_tags))
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
@@ -112,7 +110,10 @@ class CRF(nn.Module):
         places = torch.arange(given.emissions.shape[1], device=given.emissions.device)
         first = (places == 0).view(1, -1, 1)
         last = (places == (ends.lengths.to(places.device) - 1).unsqueeze(1)).unsqueeze(-1)
-        added = first * self.start_transitions + last * self.end_transitions
+        none = given.emissions.new_zeros(())
+        added = torch.where(first, self.start_transitions, none) + torch.where(
+            last, self.end_transitions, none
+        )
         return Chain(given.emissions + added, self.transitions, ends.lengths, states=self.states)
 
     @eager

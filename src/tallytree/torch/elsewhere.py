@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from tallytree.errors import PerformanceWarning
-
-if TYPE_CHECKING:
-    from tallytree.torch.functions import Scores
+from tallytree.torch.functions import Pull, Scores, ends_slopes
 
 R = TypeVar("R")
 
@@ -32,7 +31,7 @@ def on_cpu(function: Callable[..., R], scores: Scores, what: str, *arguments: An
     found = function(scores.on_cpu(), *given)
     several = isinstance(found, tuple)
     answers: Any = found if several else (found,)
-    back = tuple(_returned(one, device) for one in answers)
+    back = tuple(_returned(one, scores) for one in answers)
     return cast(R, back if several else back[0])
 
 
@@ -42,9 +41,15 @@ def _sent(argument: Any, scores: Scores, count: int) -> Any:
     return (scores.ends.tags(argument, count) if argument.ndim == 2 else argument).cpu()
 
 
-def _returned(answer: Any, device: torch.device) -> Any:
+def _returned(answer: Any, scores: Scores) -> Any:
+    device = scores.emissions.device
     if isinstance(answer, Tensor):
         return answer.to(device)
-    if callable(answer):
-        return lambda gain: tuple(slope.to(device) for slope in answer(gain.to("cpu", torch.float64)))
-    return answer
+    return partial(_pulled, answer, scores) if callable(answer) else answer
+
+
+def _pulled(pull: Pull, scores: Scores, gain: Tensor) -> tuple[Tensor | None, ...]:
+    """Return derivatives, also with respect to start and end scores, which the CPU adds to emissions."""
+    slopes = pull(gain.to("cpu", torch.float64))
+    every = *slopes, *ends_slopes(slopes[0], scores.given, scores.ends)
+    return tuple(None if slope is None else slope.to(scores.emissions.device) for slope in every)

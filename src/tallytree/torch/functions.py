@@ -56,13 +56,13 @@ class Scores:
         return self.ends.lengths
 
     @property
-    def transitions_differ(self) -> bool:
-        """Whether each step has its own transitions."""
-        return self.transitions.ndim == 4
+    def given(self) -> Given:
+        """The scores alone."""
+        return Given(self.emissions, self.transitions, self.start, self.end)
 
     def on_cpu(self) -> Scores:
         """Return the scores on the CPU, in float64, with start and end scores added to the emissions."""
-        return Given(self.emissions, self.transitions, self.start, self.end).scores(self.ends, CPU)
+        return self.given.scores(self.ends, CPU)
 
 
 Slopes = tuple[Tensor, ...]
@@ -89,7 +89,7 @@ class Given(NamedTuple):
     @property
     def dtype(self) -> torch.dtype:
         """The dtype of results: that of the scores."""
-        return _dtype_of(self)
+        return dtype_of(self)
 
     @property
     def needs_slopes(self) -> bool:
@@ -119,7 +119,7 @@ class Given(NamedTuple):
         return Scores(emissions, transitions, ends, slopes=slopes)
 
 
-def _dtype_of(tensors: Sequence[Tensor | None]) -> torch.dtype:
+def dtype_of(tensors: Sequence[Tensor | None]) -> torch.dtype:
     """Return the dtype that can represent some tensors."""
     found: torch.dtype | None = None
     for one in tensors:
@@ -132,7 +132,7 @@ def _dtype_of(tensors: Sequence[Tensor | None]) -> torch.dtype:
 def _last(ends: Ends) -> Tensor:
     """Return the indices of the last positions of sentences, with all positions numbered consecutively."""
     batch, longest = ends.shape
-    return torch.arange(-1, batch * longest - 1, longest) + ends.lengths
+    return torch.arange(-1, batch * longest - 1, longest, device="cpu") + ends.lengths
 
 
 def _moved(tensor: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor | None:
@@ -160,38 +160,44 @@ def right_of(tags: Tensor, scores: Scores, backend: Backend) -> Tensor:
 Shares = Callable[[Tensor], Sequence[Tensor | None]]
 """A vector-Jacobian product with respect to tensors."""
 
+Evaluate = Callable[[], tuple[Tensor, Shares]]
+
 
 class _Computed(torch.autograd.Function):
     """Values, with their vector-Jacobian product."""
 
     @staticmethod
-    def forward(ctx: Any, evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
+    def forward(ctx: Any, evaluate: Evaluate, dtype: torch.dtype, *tensors: Tensor | None) -> Tensor:
         values, ctx.shares = evaluate()
         ctx.save_for_backward(*tensors)
-        dtype, first = _dtype_of(tensors), tensors[0]
+        first = tensors[0]
         assert first is not None
         same = values.dtype == dtype and values.device == first.device
         return values if same else values.to(first.device, dtype)
 
     @staticmethod
     def backward(ctx: Any, *gains: Tensor) -> Any:
-        tensors = ctx.saved_tensors
+        tensors, shares = ctx.saved_tensors, ctx.shares  # an error if the graph has been freed
+        if not _keeps_graph():
+            ctx.shares = None
         if not torch.is_grad_enabled():
-            return None, *map(_like, ctx.shares(gains[0]), tensors)
+            return None, None, *map(_like, shares(gains[0]), tensors)
         with torch.no_grad():
-            slopes = [*map(_like, ctx.shares(gains[0]), tensors)]
+            slopes = [*map(_like, shares(gains[0]), tensors)]
         once: Any = _Once.apply
-        return None, *once(len(slopes), *slopes, gains[0], *tensors)
+        return None, None, *once(len(slopes), *slopes, gains[0], *tensors)
 
 
-def _apply(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
+def _apply(evaluate: Evaluate, dtype: torch.dtype, *tensors: Tensor | None) -> Tensor:
     """Call the autograd function, without PyTorch's wrapper in Python unless ``torch.func`` needs it."""
     call: Callable[..., Tensor] = _Computed.apply if _transformed() else _called
-    return call(evaluate, *tensors)
+    return call(evaluate, dtype, *tensors)
 
 
 _called: Any = super(torch.autograd.Function, _Computed).apply
 _transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+# Whether `backward` was called with `retain_graph`; PyTorch frees saved tensors otherwise, but nothing else.
+_keeps_graph: Any = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 
 
 def _like(slope: Tensor | None, given: Tensor | None) -> Tensor | None:
@@ -234,19 +240,35 @@ def kept(function: Callable[[Any], T]) -> T:
     return property(found)  # type: ignore[return-value]
 
 
+def slopes_of(value: Callable[..., Tensor], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return the derivatives of a function with respect to tensors, in float64 and in any mode of PyTorch."""
+    with torch.inference_mode(False), torch.enable_grad():
+        leaves = [one.detach().to(torch.float64, copy=True).requires_grad_() for one in tensors]
+        return torch.autograd.grad(value(*leaves), leaves)
+
+
 @eager
-def attached(evaluate: Callable[[], tuple[Tensor, Shares]], *tensors: Tensor | None) -> Tensor:
-    """Return float64 values as part of the graph of some tensors, with their dtype and device."""
-    return _apply(evaluate, *tensors)
+def attached(evaluate: Evaluate, *tensors: Tensor | None, exact: bool = False) -> Tensor:
+    """Return float64 values as part of the graph of some tensors, on their device.
+
+    `exact`: whether to return them in float64, rather than in the dtype of the tensors.
+    """
+    return _apply(evaluate, torch.float64 if exact else dtype_of(tensors), *tensors)
 
 
 @eager
 def computed(
-    function: str, compute: Compute, ends: Ends, given: Given, reduction: Reduction = "none"
+    function: str,
+    compute: Compute,
+    ends: Ends,
+    given: Given,
+    reduction: Reduction = "none",
+    exact: bool = False,
 ) -> Tensor:
     """Return values that a backend computes from the scores of chains, as part of their graph.
 
     `function`: the backend function that is needed. `compute`: calls it. `reduction`: of its values.
+    `exact`: as for :func:`attached`.
     """
     needed = given.needs_slopes
 
@@ -259,11 +281,11 @@ def computed(
 
         def shares(gain: Tensor) -> list[Tensor | None]:
             found = pulled(gain.to(backend.device, torch.float64))
-            return [*found, *_ends_slopes(found[0], given, ends)]
+            return [*found, *ends_slopes(found[0], given, ends)]
 
         return total, shares
 
-    return _apply(evaluate, *given)
+    return _apply(evaluate, torch.float64 if exact else given.dtype, *given)
 
 
 def reduced(values: Tensor, pull: Pull, reduction: Reduction, ends: Ends) -> tuple[Tensor, Pull]:
@@ -274,7 +296,7 @@ def reduced(values: Tensor, pull: Pull, reduction: Reduction, ends: Ends) -> tup
     return values.sum() / count, lambda gain: pull(gain / count)
 
 
-def _ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor | None, Tensor | None]:
+def ends_slopes(by_emissions: Tensor, given: Given, ends: Ends) -> tuple[Tensor | None, Tensor | None]:
     """Return the derivatives with respect to start and end scores, which were added to emissions."""
     start = end = None
     if given.start is not None:

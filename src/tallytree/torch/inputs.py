@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from tallytree.errors import ModelError
 from tallytree.statistics.statistic import Recipe, Statistic
+from tallytree.values import counted
 
 Lengths = Tensor | Sequence[int]
 
@@ -106,7 +108,7 @@ class Ends:
         if self.mask is not None:
             return _lengths_of_mask(self.mask, longest, self._first)
         if self.given is None:
-            return torch.full((batch,), longest, dtype=torch.int64)
+            return torch.full((batch,), longest, dtype=torch.int64, device="cpu")
         found = self.given.cpu()
         _check_range(found, longest, "lengths")
         return found
@@ -140,7 +142,7 @@ def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
 
 def _tensor(lengths: object) -> Tensor:
     try:
-        return torch.as_tensor(lengths)
+        return torch.as_tensor(lengths, device="cpu")
     except (TypeError, ValueError, RuntimeError):
         raise ModelError(f"lengths must be a tensor or a list of integers, got {lengths!r}") from None
 
@@ -227,6 +229,17 @@ def checked_tags(tags: Tensor, inside: Tensor, count: int) -> Tensor:
             wrong = low if low < 0 else high
             raise ModelError(f"tags must be from 0 to {count - 1}, got {wrong}")
     return known
+
+
+def checked_names(names: Sequence[str], parameter: str, count: int | None = None) -> tuple[str, ...]:
+    """Return the names of tags; raise an error if there are not so many, or two are the same."""
+    found = tuple(names)
+    if count is not None and len(found) != count:
+        raise ModelError(f"there are {count} tags, but {parameter} has {counted(len(found), 'name')}")
+    twice = [name for name, times in Counter(found).items() if times > 1]
+    if twice:
+        raise ModelError(f"{parameter} has {twice[0]!r} twice, but the names of tags must differ")
+    return found
 
 
 def checked_statistics(statistics: Sequence[Any]) -> tuple[Statistic | Recipe, ...]:

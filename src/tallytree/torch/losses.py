@@ -19,6 +19,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from tallytree.bulk.chunk_tables import check_summable
+from tallytree.bulk.expectations import LossObjective
 from tallytree.errors import ModelError
 from tallytree.losses import as_loss
 from tallytree.losses.base import Loss
@@ -26,7 +28,7 @@ from tallytree.losses.scaling import Scaling, checked_scaling
 from tallytree.torch.backends import Backend, backend_of
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Pull, Scores, computed, ends_of, right_of
-from tallytree.torch.inputs import Ends, checked_chain, turned, whole_tags
+from tallytree.torch.inputs import Ends, checked_chain, checked_names, turned, whole_tags
 
 Reduction = Literal["mean", "sum", "none"]
 
@@ -174,12 +176,13 @@ class StructuredLoss(TrainingLoss):
 
     def extra_repr(self) -> str:
         """Describe the loss and the parameters."""
-        return f"{self.loss}, {super().extra_repr()}"
+        named = "" if self.labels is None else f"labels={list(self.labels)}, "
+        return f"{self.loss}, {named}{super().extra_repr()}"
 
 
 def _names_of(recipe: Loss, labels: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the names of the tags: as given, or those that the loss has in place of a truth."""
-    names = None if labels is None else tuple(labels)
+    names = None if labels is None else checked_names(labels, "labels")
     own = None if recipe.truth is None else tuple(recipe.truth)
     if names is not None and own is not None and names != own:
         raise ModelError(
@@ -230,6 +233,10 @@ class StructuredHinge(StructuredLoss):
 
     _function = "hinge"
 
+    def extra_repr(self) -> str:
+        """Describe the loss and the parameters."""
+        return f"{super().extra_repr()}, scaling={self.scaling!r}"
+
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         values, gap, pull = functions.hinge(scores, self.loss, self.labels, tags, self.scaling)
         # Neither a parameter nor a buffer, for which a module would look first.
@@ -237,10 +244,38 @@ class StructuredHinge(StructuredLoss):
         return values, pull
 
 
-class SoftmaxMargin(StructuredLoss):
+class SummedLoss(StructuredLoss):
+    """Base class of losses that are sums over all taggings.
+
+    The loss must count positions or chunks: ``HammingDistance``, ``HammingLoss``, ``FBeta`` and the other
+    losses of nodes, ``ChunkFBeta``, or a custom loss of nodes with ``by_size=True``. The parameters are
+    those of :class:`StructuredLoss`.
+    """
+
+    _objective: LossObjective
+
+    def __init__(
+        self,
+        loss: Loss | str,
+        *,
+        labels: Sequence[str] | None = None,
+        reduction: Reduction = "mean",
+        batch_first: bool = True,
+    ) -> None:
+        super().__init__(loss, labels=labels, reduction=reduction, batch_first=batch_first)
+        check_summable(self.loss)
+
+    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
+        found: tuple[Tensor, Pull] = functions.objective(
+            scores, self.loss, self.labels, tags, self._objective
+        )
+        return found
+
+
+class SoftmaxMargin(SummedLoss):
     """The softmax margin: the negative log-likelihood, with the loss of each tagging added to its score.
 
-    The parameters are those of :class:`StructuredLoss`.
+    The parameters are those of :class:`SummedLoss`.
 
     Examples
     --------
@@ -252,17 +287,11 @@ class SoftmaxMargin(StructuredLoss):
 
     _objective = "softmax-margin"
 
-    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-        found: tuple[Tensor, Pull] = functions.objective(
-            scores, self.loss, self.labels, tags, "softmax-margin"
-        )
-        return found
 
-
-class ExpectedLoss(StructuredLoss):
+class ExpectedLoss(SummedLoss):
     """The expected loss of a sampled tagging (the risk), summed over all taggings exactly.
 
-    The parameters are those of :class:`StructuredLoss`.
+    The parameters are those of :class:`SummedLoss`.
 
     Examples
     --------
@@ -273,7 +302,3 @@ class ExpectedLoss(StructuredLoss):
     """
 
     _objective = "risk"
-
-    def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
-        found: tuple[Tensor, Pull] = functions.objective(scores, self.loss, self.labels, tags, "risk")
-        return found

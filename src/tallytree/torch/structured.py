@@ -20,7 +20,7 @@ from tallytree.statistics.formula_constraints import as_condition_on
 from tallytree.statistics.formulas import Formula
 from tallytree.statistics.linear import Term
 from tallytree.torch.eager import eager
-from tallytree.torch.functions import attached
+from tallytree.torch.functions import attached, dtype_of, kept, slopes_of
 
 if TYPE_CHECKING:
     from tallytree.torch.conditioned import Conditioned
@@ -57,12 +57,12 @@ class Structured(ABC):
 
     @property
     @abstractmethod
-    def log_partition(self) -> Tensor:
-        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+    def _exact_partition(self) -> Tensor:
+        """The log-partition in float64, with gradient."""
 
     @abstractmethod
-    def score(self, labels: Tensor) -> Tensor:
-        """Return ``F`` of structures, with gradient; leading dimensions are allowed."""
+    def _exact_score(self, labels: Tensor) -> Tensor:
+        """Return the scores of structures in float64, with gradient."""
 
     @abstractmethod
     def tally(self, *statistics: Any) -> Tally:
@@ -71,6 +71,10 @@ class Structured(ABC):
     @abstractmethod
     def with_tensors(self, *tensors: Tensor) -> Self:
         """Return the same distribution with other scores."""
+
+    def _apart(self) -> Structured:
+        """Return the same distribution with scores of its own for each sentence."""
+        return self
 
     @abstractmethod
     def subjects(self) -> list[Any]:
@@ -105,29 +109,54 @@ class Structured(ABC):
         """The device of the scores and results."""
         return self.tensors[0].device
 
-    def log_prob(self, labels: Tensor) -> Tensor:
-        """Return ``log p`` of structures, with gradient; -inf for a forbidden one."""
-        return self.score(labels) - self.log_partition
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of results: that of the scores."""
+        return dtype_of(self.tensors)
 
-    @cached_property
+    @kept
+    def log_partition(self) -> Tensor:
+        """``log Σ_y exp F(y)`` of each sentence, of shape (B,), with gradient."""
+        return self._exact_partition.to(self.dtype)
+
+    @eager
+    def score(self, labels: Tensor) -> Tensor:
+        """Return ``F`` of structures, with gradient.
+
+        Parameters
+        ----------
+        labels : int tensor of shape (..., B, T) for chains, or (..., B, T, T[, C]) for charts
+            Tags; or ones where there are constituents. Whether these form a tree is not checked.
+        """
+        return self._exact_score(labels).to(self.dtype)
+
+    @eager
+    def log_prob(self, labels: Tensor) -> Tensor:
+        """Return ``log p`` of structures, given as for :meth:`score`, with gradient.
+
+        It is -inf for a forbidden structure, and its derivatives are all 0.
+        """
+        scores = self._exact_score(labels)
+        found = torch.where(scores == -torch.inf, -torch.inf, scores - self._exact_partition)
+        return found.to(self.dtype)
+
+    @kept
     def marginals(self) -> Tensor:
         """The probability of each part, with the shape of the scores; 0 in the padding; no gradient."""
-        return self._slopes[0]
+        return self._slopes[0].to(self.dtype)
 
     @cached_property
     @eager
     def _slopes(self) -> tuple[Tensor, ...]:
-        leaves = [one.detach().requires_grad_() for one in self.tensors]
-        with torch.enable_grad():
-            total = self.with_tensors(*leaves).log_partition.sum()
-        return torch.autograd.grad(total, leaves)
+        """The derivatives of the sum of all log-partitions, in float64."""
+        return slopes_of(lambda *leaves: self.with_tensors(*leaves)._exact_partition.sum(), self.tensors)
 
     @eager
     def entropy(self) -> Tensor:
         """Return the entropy ``−Σ p log p`` of each sentence, in nats; no gradient."""
         with torch.no_grad():
-            log_partition, expected = self.log_partition.double(), self._expected_score()
-            found = torch.where(log_partition == -torch.inf, 0.0, log_partition - expected)
+            total, expected = self._exact_partition, self._apart()._expected_score()
+            found = torch.where(total == -torch.inf, 0.0, total - expected)
             values = found.clamp(min=0.0)
         return attached(lambda: (values, _no_slopes), *self.tensors)
 
@@ -146,7 +175,7 @@ class Structured(ABC):
         """The highest score of each sentence, with gradient."""
         return self.score(self.argmax)
 
-    def condition(self, where: Constraint | str | None, what: str = "where") -> Constraint | None:
+    def _constraint(self, where: Constraint | str | None, what: str = "where") -> Constraint | None:
         """Return a constraint; in a string, the name of a tag or label stands for its count."""
         if not isinstance(where, str):
             return where
@@ -193,9 +222,9 @@ class Structured(ABC):
                 [1, 0]]), tensor([2., 1.]))
         """
         count, batch = whole_number(k, "k", least=1), len(self.lengths)
-        constraint = self.condition(where)
-        labels = torch.zeros(count, batch, *self.event_shape, dtype=torch.int64)
-        found = torch.zeros(count, batch, dtype=torch.bool)
+        constraint = self._constraint(where)
+        labels = torch.zeros(count, batch, *self.event_shape, dtype=torch.int64, device="cpu")
+        found = torch.zeros(count, batch, dtype=torch.bool, device="cpu")
         for number, subject in enumerate(self.subjects()):
             for rank, one in enumerate(k_best(subject, count, where=constraint)):
                 labels[rank, number] = self._written(one, number)
@@ -225,10 +254,17 @@ class Structured(ABC):
     ) -> Tensor:
         """Draw structures one sentence at a time, with tallies of the given probabilities."""
         shape = torch.Size(sample_shape)
-        drawn = torch.zeros(shape.numel(), len(self.lengths), *self.event_shape, dtype=torch.int64)
+        sizes = shape.numel(), len(self.lengths), *self.event_shape
+        drawn = torch.zeros(sizes, dtype=torch.int64, device="cpu")
         for number, subject in enumerate(self.subjects()):
-            rng = np.random.default_rng(torch.randint(2**62, (2,), generator=generator).tolist())
-            known = distribution(subject, statistics)
+            seed = torch.randint(2**62, (2,), generator=generator, device="cpu")
+            rng = np.random.default_rng(seed.tolist())
+            try:
+                known = distribution(subject, statistics)
+            except InfeasibleError:
+                raise InfeasibleError(
+                    f"scores of -inf forbid everything in sentence {number}, so nothing can be drawn"
+                ) from None
             for rows, tally in _drawn_tallies(tallies, number, len(drawn), rng):
                 some = known.sample(len(rows), tally=tally, rng=rng)
                 for row, one in zip(rows.tolist(), some, strict=True):
@@ -242,11 +278,11 @@ def _drawn_tallies(
     """Return which draws have which tally."""
     if tallies is None:
         return [(np.arange(count), None)]
-    shares = torch.softmax(tallies.logits[number].detach().flatten().double(), 0).cpu().numpy()
-    if not np.isfinite(shares).all():
+    shares = tallies.shares(number)
+    if not shares.any():
         raise InfeasibleError(f"nothing in sentence {number} satisfies the condition, so none can be drawn")
     cells = rng.choice(len(shares), size=count, p=shares / shares.sum())
-    low, sizes = np.array(tallies.low), tallies.logits.shape[1:]
+    low, sizes = np.array(tallies.low), tallies.sizes
     return [
         (np.flatnonzero(cells == cell), (np.array(np.unravel_index(cell, sizes)) + low).tolist())
         for cell in np.unique(cells)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, reduce
-from operator import mul
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from tallytree.answers.tallies import whole_numbers
 from tallytree.errors import ModelError
 from tallytree.statistics.constraints import Constraint
 from tallytree.statistics.statistic import Recipe, Statistic
 from tallytree.torch.eager import eager
+from tallytree.torch.functions import kept
+from tallytree.torch.inputs import shape_of
 
 
 class Tally:
@@ -27,6 +30,8 @@ class Tally:
         The statistics that are counted.
     logits : tensor of shape (B, K), or (B, K1, K2, …) for several statistics
         ``log Σ exp F(y)`` over the taggings with each tally, with gradient; -inf for impossible tallies.
+    exact : tensor
+        The logits in float64, from which everything is computed; results have the dtype of the scores.
     low : tuple of int
         The tally of the first entry of each axis.
 
@@ -42,17 +47,32 @@ class Tally:
     """
 
     def __init__(
-        self, statistics: tuple[Statistic | Recipe, ...], logits: Tensor, low: tuple[int, ...]
+        self,
+        statistics: tuple[Statistic | Recipe, ...],
+        logits: Tensor,
+        low: tuple[int, ...],
+        dtype: torch.dtype | None = None,
     ) -> None:
-        self.statistics, self.logits, self.low = statistics, logits, low
+        self.statistics, self.exact, self.low = statistics, logits, low
+        self._dtype = logits.dtype if dtype is None else dtype
 
-    @cached_property
+    @kept
+    def logits(self) -> Tensor:
+        """``log Σ exp F(y)`` of each tally, with gradient."""
+        return self.exact.to(self._dtype)
+
+    @property
+    def sizes(self) -> torch.Size:
+        """The shape of the tallies: the number of tallies of each statistic."""
+        return self.exact.shape[1:]
+
+    @kept
     def grids(self) -> tuple[Tensor, ...]:
         """The tallies of each statistic, with shapes that broadcast against ``logits``."""
         places = torch.meshgrid(
             *(
-                torch.arange(low, low + size, device=self.logits.device)
-                for low, size in zip(self.low, self.logits.shape[1:], strict=True)
+                torch.arange(low, low + size, device=self.exact.device)
+                for low, size in zip(self.low, self.sizes, strict=True)
             ),
             indexing="ij",
         )
@@ -65,19 +85,27 @@ class Tally:
             raise ModelError(f"there are {len(self.grids)} statistics; see grids for the tallies of each")
         return self.grids[0]
 
-    @cached_property
-    def _flat(self) -> Tensor:
-        return self.logits.flatten(1)
+    @kept
+    def _exact_log_probs(self) -> Tensor:
+        flat = self.exact.flatten(1)
+        nothing = (flat == -torch.inf).all(1, keepdim=True)  # a sentence in which everything is forbidden
+        found = torch.log_softmax(flat.masked_fill(nothing, 0.0), 1).masked_fill(nothing, -torch.inf)
+        return found.view(self.exact.shape)
 
-    @cached_property
+    @kept
     def log_probs(self) -> Tensor:
         """The log-probabilities of all tallies, with the shape of ``logits``, with gradient."""
-        return torch.log_softmax(self._flat, 1).view(self.logits.shape)
+        return self._exact_log_probs.to(self._dtype)
 
     @property
     def probs(self) -> Tensor:
         """The probabilities of all tallies, with gradient."""
-        return torch.softmax(self._flat, 1).view(self.logits.shape)
+        return self._exact_log_probs.exp().to(self._dtype)
+
+    def shares(self, sentence: int) -> NDArray[np.float64]:
+        """Return the probabilities of all tallies of a sentence, in one row; zeros if nothing is allowed."""
+        found: NDArray[np.float64] = self._exact_log_probs[sentence].detach().flatten().exp().cpu().numpy()
+        return found
 
     @eager
     def log_prob(self, *tally: Any) -> Tensor:
@@ -90,22 +118,14 @@ class Tally:
         """
         if len(tally) != len(self.low):
             raise ModelError(f"there are {len(self.low)} statistics, but {len(tally)} tallies were given")
-        sizes = self.logits.shape[1:]
-        given = [one for one in tally if isinstance(one, int)]
-        places: list[Any] = [one - low for one, low in zip(given, self.low, strict=False)]
-        if len(places) == len(sizes) and all(
-            0 <= one < size for one, size in zip(places, sizes, strict=True)
-        ):
-            at: Any = slice(None), *places
-            return self.log_probs[at].clone()  # without tensors of numbers; the cached ones stay as they are
-        rows = torch.arange(len(self.logits), device=self.logits.device)
-        index: list[Tensor] = [rows]
+        rows = torch.arange(len(self.exact), device=self.exact.device)
+        index: list[Any] = [rows]
         inside = torch.ones_like(rows, dtype=torch.bool)
-        for one, low, size in zip(tally, self.low, sizes, strict=True):
-            place = torch.as_tensor(one, device=rows.device).expand(rows.shape) - low
+        for one, low, size in zip(tally, self.low, self.sizes, strict=True):
+            place = _places(one, rows) - low
             inside = inside & (place >= 0) & (place < size)
             index.append(place.clamp(0, size - 1))
-        return self.log_probs[tuple(index)].masked_fill(~inside, -torch.inf)
+        return torch.where(inside, self.log_probs[tuple(index)], -torch.inf)
 
     def expect(self, function: Callable[..., Tensor] | Tensor | None = None) -> Tensor:
         """Return the expectation of a function of the tally for each sentence, with gradient.
@@ -120,15 +140,20 @@ class Tally:
             wanted: Any = self.values
         else:
             wanted = function if isinstance(function, Tensor) else function(*self.grids)
-        known = torch.as_tensor(wanted, device=self.logits.device).to(self.logits.dtype)
+        return self._expected(wanted).to(self._dtype)
+
+    def _expected(self, wanted: Any) -> Tensor:
+        """Return the expectation of some values of tallies in float64."""
+        known = torch.as_tensor(wanted, device=self.exact.device).to(torch.float64)
         try:
-            shaped = known.broadcast_to(self.logits.shape)
+            shaped = known.broadcast_to(self.exact.shape)
         except RuntimeError:
             raise ModelError(
                 f"the function returns values of shape {tuple(known.shape)}, but the tallies have shape "
-                f"{tuple(self.logits.shape[1:])}"
+                f"{tuple(self.sizes)}"
             ) from None
-        return torch.where(self.probs > 0, self.probs * shaped, 0.0).flatten(1).sum(1)
+        probs = self._exact_log_probs.exp()
+        return torch.where(probs > 0, probs * shaped, 0.0).flatten(1).sum(1)
 
     @property
     def mean(self) -> Tensor:
@@ -138,7 +163,8 @@ class Tally:
     @property
     def variance(self) -> Tensor:
         """The variance of the tally of each sentence, with gradient."""
-        return self.expect(lambda tally: tally**2) - self.mean**2
+        apart = self.values - self._expected(self.values).unsqueeze(1)
+        return self._expected(apart**2).to(self._dtype)
 
     # --- conditions ----------------------------------------------------------------------------------------
 
@@ -172,12 +198,35 @@ class Tally:
 
     def __repr__(self) -> str:
         names = ", ".join(statistic.name for statistic in self.statistics)
-        cells = reduce(mul, self.logits.shape[1:], 1)
-        return f"Tally({names}: {cells} tallies of {len(self.logits)} sentences)"
+        return f"Tally({names}: {self.sizes.numel()} tallies of {len(self.exact)} sentences)"
+
+
+_FAR = 2**62
+"""Beyond all tallies."""
 
 
 def _operand(other: Any) -> Any:
-    return other.statistic.linear() if isinstance(other, Tally) else other
+    if isinstance(other, Tally):
+        return other.statistic.linear()
+    if isinstance(other, Tensor) and other.ndim == 0 and not other.dtype.is_floating_point:
+        return int(other)
+    if isinstance(other, Tensor):
+        raise ModelError(
+            f"tallies can be compared with one integer, got a tensor {shape_of(other)} of {other.dtype}"
+        )
+    return other
+
+
+def _places(tally: Any, rows: Tensor) -> Tensor:
+    """Return a tally as one integer for each sentence."""
+    if isinstance(tally, Tensor) and not tally.dtype.is_floating_point and tally.shape in ((), rows.shape):
+        return tally.to(rows.device).expand(rows.shape)
+    if isinstance(tally, Tensor):
+        raise ModelError(
+            f"a tally must be an integer, or a tensor of integers of shape {shape_of(rows)}, got a tensor "
+            f"{shape_of(tally)} of {tally.dtype}"
+        )
+    return torch.full_like(rows, min(max(whole_numbers([tally])[0], -_FAR), _FAR))
 
 
 def _condition(found: Any) -> Constraint:

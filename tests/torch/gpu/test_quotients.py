@@ -105,6 +105,21 @@ def test_numbers_of_tags(device, states, shared):
     agree(*batch(states, shared=shared, states=states), tt.losses.FBeta(background=0), None, device)
 
 
+@pytest.mark.parametrize(("loss", "names"), [QUOTIENTS[2], QUOTIENTS[9]], ids=str)
+@pytest.mark.parametrize("shared", [True, False])
+def test_sentences_of_one_position(device, loss, names, shared):
+    """Nothing is known of steps."""
+    scores, tags = batch(1, shared=shared)
+    transitions = scores.transitions if shared else scores.transitions[:, :0].contiguous()
+    alone = replace(
+        scores,
+        emissions=scores.emissions[:, :1].contiguous(),
+        transitions=transitions,
+        ends=Ends(None, None, 6, 1),
+    )
+    agree(alone, tags[:, :1].contiguous(), loss, names, device)
+
+
 def test_memory_is_told_and_kept_to(emulated_gpu, monkeypatch):
     scores, tags = batch(6)
     loss = tt.losses.FBeta(background="O")

@@ -169,11 +169,13 @@ struct Edges {  // derivatives for weights: a table of a warp, or one for each s
         }
     }
 
+    // Without steps, factors are not known.
     __device__ void finish(const Course &x, int lane) {
+        const bool steps = shared && x.chain.all->positions > 1;
         if constexpr (kOne)
 #pragma unroll
             for (int s = 0; s < C; s++)
-                if (shared && lane < C && !x.continues(s, lane)) table[s * C + lane] += sums[s] * x.factors[s * C + lane];
+                if (steps && lane < C && !x.continues(s, lane)) table[s * C + lane] += sums[s] * x.factors[s * C + lane];
         __syncwarp();
     }
 };
