@@ -22,6 +22,7 @@ BAD = [
     (E, L, {"lengths": [3, 0]}, "sentence 1 has length 0, .* drop empty sentences"),
     (E, L, {"lengths": [4, 1]}, "sentence 0 has length 4, but lengths must be from 1 to 3"),
     (E, L, {"lengths": [1.5, 2]}, "lengths must be integers, got torch.float32"),
+    (E, L, {"lengths": torch.ones(2, 3).bool()}, r"lengths must be integers, got torch.bool; pass a mask as"),
     (E, L, {"lengths": "ab"}, "lengths must be a tensor or a list of integers, got 'ab'"),
     (E, L, {"mask": HOLE}, "the mask of sentence 1 has a hole"),
     (E, L, {"mask": torch.zeros(2, 3, dtype=torch.bool)}, "mask: sentence 0 has length 0"),
@@ -73,6 +74,8 @@ def test_scores_that_mean_nothing(value):
     emissions[1, 2, 0] = value
     with pytest.raises(tt.ModelError, match="emissions of chain 1 contain"):
         _ = ttt.Chain(emissions, L).log_partition
+    with pytest.raises(tt.ModelError, match="emissions of chain 1 contain"):
+        ttt.Chain(emissions, L).topk(1)
     assert ttt.Chain(emissions, L, [3, 2]).log_partition.isfinite().all()
     transitions = L.clone()
     transitions[0, 1] = value

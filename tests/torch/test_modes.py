@@ -95,6 +95,8 @@ def test_sentences_without_any_tagging(device):
     assert tally.probs[0].sum() == pytest.approx(1.0)
     with pytest.raises(tt.InfeasibleError, match="sentence 1"):
         given.sample((2,))
+    with pytest.raises(tt.InfeasibleError, match="-inf forbid all labellings of chain 1"):
+        chain.sample((2,))
 
 
 def test_charts_without_any_tree():

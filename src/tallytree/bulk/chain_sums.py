@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tallytree.bulk.chains import Chains, plain_chain
 from tallytree.bulk.kind_tables import Integers
-from tallytree.errors import BudgetError, ModelError
+from tallytree.errors import BudgetError, InfeasibleError, ModelError
 from tallytree.kernels import native
 from tallytree.model.model import Model
 from tallytree.planning.budget import default_memory_limit, readable_bytes
@@ -243,7 +243,12 @@ def draw_laid_chains(chains: LaidChains, uniforms: Floats, threads: int) -> Inte
     for number in numbers.tolist() if len(uniforms) else ():
         start, length = int(chains.starts[number]), int(chains.lengths[number])
         seed = (uniforms[:, start : start + length] * 2**53).astype(np.uint64).ravel()
-        drawn = distribution(chains.model(number)).sample(len(uniforms), rng=seed)
+        try:
+            drawn = distribution(chains.model(number)).sample(len(uniforms), rng=seed)
+        except InfeasibleError:
+            raise InfeasibleError(
+                f"scores of -inf forbid all labellings of chain {number}, so none can be drawn"
+            ) from None
         labels[:, start : start + length] = drawn
     return labels
 

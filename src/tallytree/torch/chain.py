@@ -13,7 +13,7 @@ from tallytree.bulk.tallied_chains import bound_on
 from tallytree.statistics.recipes import count
 from tallytree.statistics.statistic import Recipe
 from tallytree.torch.backends import Backend, backend_of
-from tallytree.torch.cpu import laid
+from tallytree.torch.cpu import check, laid
 from tallytree.torch.eager import eager
 from tallytree.torch.functions import (
     Given,
@@ -245,7 +245,9 @@ class Chain(Structured):
 
     def subjects(self) -> list[Any]:
         """Return the sentences as models, for use with the rest of the library (:class:`Model`)."""
-        chains = laid(self._given.scores(self._ends, backend_of(self.device, "models")))
+        scores = self._given.scores(self._ends, backend_of(self.device, "models"))
+        check(scores)
+        chains = laid(scores)
         return [chains.model(number, self.states) for number in range(len(self.lengths))]
 
     @property

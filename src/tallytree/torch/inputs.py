@@ -134,7 +134,8 @@ class Ends:
 def _checked_numbers(lengths: Lengths, batch: int) -> Tensor:
     found = lengths if isinstance(lengths, Tensor) else _tensor(lengths)
     if found.dtype.is_floating_point or found.dtype.is_complex or found.dtype == torch.bool:
-        raise ModelError(f"lengths must be integers, got {found.dtype}")
+        hint = "; pass a mask as mask=" if found.dtype == torch.bool else ""
+        raise ModelError(f"lengths must be integers, got {found.dtype}{hint}")
     if found.shape != (batch,):
         raise ModelError(f"lengths must have one number for each of {batch} sentences, got {shape_of(found)}")
     return found.to(torch.int64).contiguous()
