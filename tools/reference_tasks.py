@@ -96,7 +96,7 @@ TASKS = {
     "torch": {
         "Distributions": "Chain Chart Tally Conditioned TopK Structured",
         "Losses": "NegativeLogLikelihood StructuredHinge SoftmaxMargin ExpectedLoss "
-        "StructuredLoss TrainingLoss",
+        "StructuredLoss SummedLoss TrainingLoss",
         "Layers": "CRF check_replays",
     },
 }

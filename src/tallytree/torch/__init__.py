@@ -28,6 +28,7 @@ from tallytree.torch.losses import (
     SoftmaxMargin,
     StructuredHinge,
     StructuredLoss,
+    SummedLoss,
     TrainingLoss,
 )
 from tallytree.torch.replays import check_replays
@@ -45,6 +46,7 @@ __all__ = [
     "Structured",
     "StructuredHinge",
     "StructuredLoss",
+    "SummedLoss",
     "Tally",
     "TopK",
     "TrainingLoss",
