@@ -30,7 +30,7 @@ from tallytree.torch.eager import eager
 from tallytree.torch.functions import Given, Pull, Scores, computed, ends_of, right_of
 from tallytree.torch.inputs import Ends, checked_chain, checked_names, turned, whole_tags
 
-Reduction = Literal["mean", "sum", "none"]
+LossReduction = Literal["mean", "sum", "none"]
 
 
 class TrainingLoss(nn.Module):
@@ -45,11 +45,11 @@ class TrainingLoss(nn.Module):
         default of :class:`CRF`.
     """
 
-    def __init__(self, *, reduction: Reduction = "mean", batch_first: bool = True) -> None:
+    def __init__(self, *, reduction: LossReduction = "mean", batch_first: bool = True) -> None:
         super().__init__()
-        if reduction not in get_args(Reduction):
+        if reduction not in get_args(LossReduction):
             raise ModelError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
-        self.reduction: Reduction = reduction
+        self.reduction: LossReduction = reduction
         self.batch_first = batch_first
 
     @eager
@@ -133,7 +133,7 @@ class StructuredLoss(TrainingLoss):
         loss: Loss | str,
         *,
         labels: Sequence[str] | None = None,
-        reduction: Reduction = "mean",
+        reduction: LossReduction = "mean",
         batch_first: bool = True,
     ) -> None:
         super().__init__(reduction=reduction, batch_first=batch_first)
@@ -223,7 +223,7 @@ class StructuredHinge(StructuredLoss):
         *,
         scaling: Scaling = "margin",
         labels: Sequence[str] | None = None,
-        reduction: Reduction = "mean",
+        reduction: LossReduction = "mean",
         batch_first: bool = True,
     ) -> None:
         super().__init__(loss, labels=labels, reduction=reduction, batch_first=batch_first)
@@ -259,7 +259,7 @@ class SummedLoss(StructuredLoss):
         loss: Loss | str,
         *,
         labels: Sequence[str] | None = None,
-        reduction: Reduction = "mean",
+        reduction: LossReduction = "mean",
         batch_first: bool = True,
     ) -> None:
         super().__init__(loss, labels=labels, reduction=reduction, batch_first=batch_first)
