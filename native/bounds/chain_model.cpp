@@ -106,7 +106,8 @@ bool ChainRows::take_counts(const PlainChain &chain, const ChainKernels &kernels
     return true;
 }
 
-// The counts of kinds in rows, and the tallies that there can be; false where they are too large.
+// The counts of kinds in rows, less the least of each, and the tallies that there can be; false where they are too
+// large.
 bool ChainRows::measure_kinds() {
     const Index known = static_cast<Index>(kind_rows_.size()) / (statistics * states);
     std::vector<Tally> least(known), most(known);
@@ -115,11 +116,12 @@ bool ChainRows::measure_kinds() {
     for (Index k = 0; k < known; k++) {
         for (Index p = 0; p < statistics; p++) {
             const std::int64_t *from = kind_rows_.data() + (k * statistics + p) * states;
-            const auto [low, high] = std::minmax_element(from, from + states);
-            if (*low <= -kLargest || *high >= kLargest) return false;
-            least[k][p] = *low;
-            most[k][p] = *high;
-            std::copy_n(from, states, kind_counts.begin() + (k * statistics + p) * width);
+            const auto [low, high] = std::ranges::minmax(std::span(from, states));
+            if (low <= -kLargest || high >= kLargest) return false;
+            least[k][p] = low;
+            most[k][p] = high;
+            std::transform(from, from + states, kind_counts.begin() + (k * statistics + p) * width,
+                           [low](std::int64_t count) { return static_cast<std::int32_t>(count - low); });
         }
         pack(kind_counts.data() + k * statistics * width, statistics, width, kind_keys.data() + k * width);
     }
@@ -128,7 +130,8 @@ bool ChainRows::measure_kinds() {
             const Index low = least[kind[t]][p], high = most[kind[t]][p];
             range.low[p] += low;
             range.high[p] += high;
-            shares[t / kStretch].reach[p] += static_cast<double>(std::max(-low, high));
+            constant_counts[p] += low;
+            shares[t / kStretch].reach[p] += static_cast<double>(high - low);
         }
     for (Index p = 0; p < statistics; p++)
         if (range.high[p] - range.low[p] >= Packing(statistics).largest()) return false;

@@ -1,4 +1,5 @@
 // The counts of steps: those that lie in the same tables, or are equal, are kept once.
+#include <algorithm>
 #include <unordered_set>
 
 #include "bounds/local_tables.h"
@@ -28,6 +29,7 @@ double LocalTables::bytes(const Skeleton &skeleton, std::span<const TableBlock<s
         const Step &step = skeleton.steps[t];
         const auto loops = static_cast<double>(skeleton.kept[static_cast<Index>(t)].size());
         sum += static_cast<double>(sizeof(LocalStep)) + loops * sizeof(Loop) + 3 * sizeof(Index);
+        sum += 4.0 * static_cast<double>(skeleton.statistics);  // levels
         if (counts.empty() || met.size() >= kMostMet ||
             met.insert(place_of(skeleton.shift_refs[static_cast<Index>(t)], counts)).second)
             sum += 4.0 * static_cast<double>(step.shift_size * skeleton.statistics);
@@ -40,7 +42,7 @@ double LocalTables::most_bytes(const Skeleton &skeleton) {
     constexpr double kStep = sizeof(LocalStep) + 3 * sizeof(Index);
     double entries = 0;
     for (const Step &step : skeleton.steps)
-        entries += static_cast<double>(2 * step.score_size + step.shift_size * skeleton.statistics);
+        entries += static_cast<double>(2 * step.score_size + (step.shift_size + 1) * skeleton.statistics);
     return static_cast<double>(skeleton.bytes + sizeof(LocalTables) + skeleton.kept.data.size() * sizeof(Loop)) +
            kStep * static_cast<double>(skeleton.steps.size()) + sizeof(std::int32_t) * entries;
 }
@@ -66,6 +68,7 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
     local.apart = static_cast<std::int32_t>(step.shift_size);
     fits_ &= local.apart == step.shift_size;
     const auto place = static_cast<Index>(shifts_.size());
+    const auto size = static_cast<std::size_t>(step.shift_size);
     shifts_.resize(shifts_.size() + static_cast<std::size_t>(step.shift_size * statistics()), 0);
     each_counted(*skeleton_, counts_, t, [&](Index p, auto each) {
         std::int32_t *out = shifts_.data() + place + p * step.shift_size;
@@ -77,11 +80,20 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
             out[entry] = static_cast<std::int32_t>(sum);
         });
         fits_ &= std::max(-least, most) < kLargest;
-        const Index more = facts_.range.low.more();
-        double &reach = p < kMostStatistics ? local.reach[p] : further_[t * more + p - kMostStatistics];
-        reach = std::max(reach, static_cast<double>(std::max(-least, most)));
     });
+    for (Index p = 0; p < statistics() && fits_; p++)
+        level_counts(t, p, {shifts_.data() + place + p * step.shift_size, size});
     shift_places_.emplace_back(t, place_counts(place, local));
+}
+
+// What a step counts at least is a constant: priced with every entry, it would only cost digits.
+void LocalTables::level_counts(Index t, Index p, std::span<std::int32_t> counts) {
+    const auto [least, most] = std::ranges::minmax(counts);
+    for (std::int32_t &count : counts) count -= least;
+    facts_.constant_counts[p] += levels_[t * statistics() + p] = least;
+    const Index more = facts_.range.low.more();
+    double &reach = p < kMostStatistics ? steps_[t].reach[p] : further_[t * more + p - kMostStatistics];
+    reach = static_cast<double>(most) - least;
 }
 
 // Takes the counts of an earlier step, if those of this one come from the same tables.
@@ -100,6 +112,8 @@ bool LocalTables::repeat_counts(Index t, LocalStep &local) {
     local.reach = known.reach;
     const Index more = facts_.range.low.more();
     std::copy_n(further_.begin() + other * more, more, further_.begin() + t * more);
+    for (Index p = 0; p < statistics(); p++)
+        facts_.constant_counts[p] += levels_[t * statistics() + p] = levels_[other * statistics() + p];
     shift_places_.emplace_back(t, place);
     return true;
 }

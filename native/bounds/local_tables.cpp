@@ -68,6 +68,7 @@ void LocalTables::fill() {
     steps_.assign(size, {});
     facts_ = {.operations = facts_.operations};
     facts_.constant_counts = facts_.range.low = facts_.range.high = Tally(statistics());
+    levels_.assign(size * statistics(), 0);
     further_.assign(size * facts_.range.low.more(), 0);
     main_ = late_ = {};
     shared_ = unshared_ = 0;
@@ -134,7 +135,7 @@ void LocalTables::begin(bool same_program) {
 double LocalTables::kept() const {
     return static_cast<double>(steps_.capacity() * sizeof(LocalStep) + kept_.data.capacity() * sizeof(Loop) +
                                kept_.begin.capacity() * sizeof(Index) + sums_.capacity() * sizeof(double) +
-                               shifts_.capacity() * sizeof(std::int32_t));
+                               (shifts_.capacity() + levels_.capacity()) * sizeof(std::int32_t));
 }
 
 double LocalTables::operations(const Skeleton &skeleton) {

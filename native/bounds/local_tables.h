@@ -11,11 +11,12 @@ namespace tallytree::bounds {
 
 // Of one elimination. The states of its table are `fresh` outermost, then `kept`; see plan/skeleton.h for the strides.
 struct LocalStep {
-    const double *scores = nullptr;        // in the layout of the step, without the late factor
-    const double *late = nullptr;          // one for each fresh state, or null
-    const std::int32_t *counts = nullptr;  // shift_size for each statistic, one statistic after the other; or null
-    double largest = 0;                    // size of a local score
-    double roundings = 0;                  // the number of roundings of a value
+    const double *scores = nullptr;  // in the layout of the step, without the late factor
+    const double *late = nullptr;    // one for each fresh state, or null
+    // shift_size for each statistic, one statistic after the other; or null. The least of each is a constant.
+    const std::int32_t *counts = nullptr;
+    double largest = 0;                           // size of a local score
+    double roundings = 0;                         // the number of roundings of a value
     std::array<double, kMostStatistics> reach{};  // the largest size of a count, for the first statistics
     std::int32_t shared = -1;                     // steps with the same number have the same `counts`
     std::int32_t apart = 0;                       // from the counts of one statistic to those of the next
@@ -126,6 +127,7 @@ class LocalTables : public Subject {
     void add_counts(Index t, LocalStep &local);
     bool repeat_counts(Index t, LocalStep &local);
     bool same_counts(Index t, Index other) const;
+    void level_counts(Index t, Index p, std::span<std::int32_t> counts);
     Index place_counts(Index place, LocalStep &local);
     void add_kind(LocalStep &local, const KindCounts &counts, Index variable);
     void merge_loops(Index t);
@@ -156,7 +158,8 @@ class LocalTables : public Subject {
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     Facts facts_;
     Index shared_ = 0, unshared_ = 0;
-    std::vector<double> further_;  // for each step: the reach of the statistics behind the first ones
+    std::vector<std::int32_t> levels_;  // for each step and statistic: what it counts at least
+    std::vector<double> further_;       // for each step: the reach of the statistics behind the first ones
     bool fits_ = true, keyed_ = true;
     Measured main_, late_;  // often one and the same at every step
 };

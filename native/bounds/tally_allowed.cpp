@@ -97,7 +97,8 @@ bool TallySearch::widen() {
     const Pass at = passes_[best_];
     recall(at);
     double budget = kFirstBand * scale_;
-    for (; work_ <= most_work_; budget *= kWider) {
+    const double every = std::abs(at.most) + measures_.magnitude + measures_.range.reach(at.prices);  // labelling
+    for (; work_ <= most_work_ && (met() || budget <= kWider * every); budget *= kWider) {
         if (met()) budget = std::clamp(spreads_[best_].budget, 0.0, budget);
         const bool all_equal = budget <= 8 * tolerance(at) && !equals_;
         const double slack = slack_of(at, budget), before = value_;

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/tally_spread.h"
+
 namespace tallytree {
 namespace {
 
@@ -45,107 +47,12 @@ bool rolled(Index statistics, double steps, double states, double cells) {
            cells >= kLong * std::sqrt(steps) * states;
 }
 
-// Local tables with more entries are not looked at: those of an order that is too wide may have thousands of millions.
-constexpr Index kManyEntries = 1 << 16;
-
-// What a step adds to the tally: for each statistic, for each entry of its local table.
-void add_up(const Skeleton &skeleton, const LayoutRequest &request, Index t, std::vector<double> &sums) {
-    const Index size = skeleton.steps[t].shift_size;
-    sums.assign(size * std::ssize(request.caps), 0);
-    each_counted(skeleton, request.shifts, t, [&](Index p, auto each) {
-        each([&](Index x, std::int64_t count) { sums[p * size + x] += static_cast<double>(count); });
-    });
-}
-
-struct Ends {
-    double low = kLarge, high = kSmall;
-    void meet(double x) {
-        low = std::min(low, x);
-        high = std::max(high, x);
-    }
-};
-
-// The part of the pairs between the least and the largest tallies of two statistics that may occur: their sum and their
-// difference have ends, too. Two states of a variable are never counted both, for example. From some of the steps.
-double part_of_pairs(const Skeleton &skeleton, const LayoutRequest &request) {
-    constexpr Index kSome = 64, kPlaces = 32;
-    const Index steps = std::ssize(skeleton.steps), every = std::max<Index>(steps / kSome, 1);
-    std::array<Ends, 4> all;  // of both, the sum and the difference
-    all.fill({0, 0});
-    std::vector<double> sums;
-    for (Index t = 0; t < steps; t++) {
-        const Index size = skeleton.steps[t].shift_size;
-        if (t % every != 0 || skeleton.shift_refs[t].empty() || size > kManyEntries) continue;
-        add_up(skeleton, request, t, sums);
-        std::array<Ends, 4> here;
-        for (Index x = 0; x < size; x++) {
-            const double a = sums[x], b = sums[size + x];
-            const std::array<double, 4> both{a, b, a + b, a - b};
-            for (std::size_t i = 0; i < both.size(); i++) here[i].meet(both[i]);
-        }
-        for (std::size_t i = 0; i < all.size(); i++) {
-            all[i].low += here[i].low;
-            all[i].high += here[i].high;
-        }
-    }
-    const auto &[a, b, sum, difference] = all;
-    if (!(a.high > a.low) || !(b.high > b.low)) return 1;
-    double part = 0;
-    for (Index i = 0; i < kPlaces; i++) {
-        const double x = a.low + (a.high - a.low) * (static_cast<double>(i) + 0.5) / kPlaces;
-        const double low = std::max({b.low, sum.low - x, x - difference.high});
-        const double high = std::min({b.high, sum.high - x, x - difference.low});
-        part += std::max(high - low, 0.0) / (b.high - b.low) / kPlaces;
-    }
-    return part;
-}
-
-// How many of the statistics are independent: of two states, for example, all but a constant of the one count is the
-// other.
-class Independent {
-  public:
-    Independent(const Skeleton &skeleton, const LayoutRequest &request) : count_(std::ssize(request.caps)) {
-        std::vector<double> sums, change(count_);
-        for (Index t = 0; t < std::ssize(skeleton.steps) && std::ssize(basis_) < count_; t++) {
-            const Index size = skeleton.steps[t].shift_size;
-            if (skeleton.shift_refs[t].empty()) continue;
-            if (size > kManyEntries) {
-                skipped_ = true;
-                continue;
-            }
-            add_up(skeleton, request, t, sums);
-            for (Index x = 1; x < size && std::ssize(basis_) < count_; x++) {
-                for (Index p = 0; p < count_; p++) change[p] = sums[p * size + x] - sums[p * size];
-                add(change);
-            }
-        }
-    }
-
-    Index number() const { return skipped_ ? count_ : std::max<Index>(std::ssize(basis_), std::min<Index>(count_, 1)); }
-
-  private:
-    // What is left of a change of the tally without the parts that are known.
-    void add(std::vector<double> &change) {
-        for (const auto &known : basis_) {
-            const auto pivot =
-                std::find_if(known.begin(), known.end(), [](double v) { return v != 0; }) - known.begin();
-            const double times = change[pivot] / known[pivot];
-            for (Index p = 0; p < count_; p++)
-                change[p] = std::abs(change[p] - times * known[p]) < 1e-6 ? 0 : change[p] - times * known[p];
-        }
-        if (std::any_of(change.begin(), change.end(), [](double v) { return v != 0; })) basis_.push_back(change);
-    }
-
-    Index count_;
-    bool skipped_ = false;  // whether there are steps that were not looked at
-    std::vector<std::vector<double>> basis_;
-};
-
 // The tallies of a table.
 struct Extent {
     double rows = 1, length = 1;  // rows of them, and how long they are
     double ways = 1;              // by how many a step can move a tally
     double box = 1;               // those between the least and the largest
+    double most = 1;              // the ways to choose what all steps below add
 };
 
 class Extents {
@@ -157,9 +64,11 @@ class Extents {
           count_(skeleton.statistics),
           independent_(added.independent),
           pairs_(added.pairs),
+          units_(std::move(added.units)),
           low_(std::move(added.low)),
           high_(std::move(added.high)),
           tables_(skeleton.steps.size()) {
+        units_.resize(count_, 1);
         const auto size = static_cast<Index>(skeleton.steps.size());
         for (Index t = 0; t < size; t++) add_inputs(t);
         for (Index p = 0; p < count_; p++) {
@@ -179,7 +88,7 @@ class Extents {
         double &ways = tables_[t].ways;
         for (Index p = 0; p < count_; p++) {
             Index &low = low_[t * count_ + p], &high = high_[t * count_ + p];
-            ways *= static_cast<double>(high - low + 1);
+            ways *= tallies(p, low, high);
             for (const auto input : {step.a, step.b}) {
                 if (input < 0) continue;
                 low += low_[input * count_ + p];
@@ -187,6 +96,13 @@ class Extents {
             }
         }
         ways = std::min(ways, static_cast<double>(std::max<Index>(step.shift_size, 1)));
+        double &most = tables_[t].most = ways;
+        for (const auto input : {step.a, step.b})
+            if (input >= 0) most *= tables_[input].most;
+    }
+
+    double tallies(Index p, Index low, Index high) const {
+        return static_cast<double>(std::max<Index>((high - low) / units_[p] + 1, 1));
     }
 
     // Those that can still end in the window, and below the caps.
@@ -200,7 +116,7 @@ class Extents {
             low = std::max(low, least);
             high = std::min(high, most);
         }
-        return static_cast<double>(std::max<Index>(high - low + 1, 1));
+        return tallies(p, low, high);
     }
 
     // Rows are along the statistic of the widest range. If one depends on the others, they hold one tally each.
@@ -218,14 +134,18 @@ class Extents {
         const bool windowed = limits_ && !limits_->window.open;
         const double along = many == 2 && !windowed ? pairs_ : kAlong[many];
         table.length = std::max((many > 1 && windowed ? kWindowed : 1) * along * table.length, 1.0);
-        if (cells()) table.rows *= std::exchange(table.length, 1.0);
+        if (cells() || std::ranges::any_of(units_, [](Index unit) { return unit > 1; }))
+            table.rows *= std::exchange(table.length, 1.0);
+        if (table.box <= table.most) return;
+        table.box = table.rows = table.most;  // far apart from each other
+        table.length = 1;
     }
 
     const Skeleton &skeleton_;
     const LayoutRequest *limits_;
     const Index count_, independent_;
     const double pairs_;
-    std::vector<Index> low_, high_;
+    std::vector<Index> units_, low_, high_;
     std::vector<Extent> tables_;
     std::vector<double> widths_;
     bool all_short_ = true;
@@ -321,8 +241,9 @@ TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &reques
     const TallyRanges ranges(skeleton, request);
     const auto count = std::ssize(request.caps);
     StepRanges added;
-    added.independent = Independent(skeleton, request).number();
+    added.independent = independent(skeleton, request);
     if (added.independent == 2 && count == 2 && request.window.open) added.pairs = part_of_pairs(skeleton, request);
+    added.units = units(skeleton, request);
     added.low.assign(skeleton.steps.size() * count, 0);
     added.high = added.low;
     for (Index t = 0; t < std::ssize(skeleton.steps); t++)

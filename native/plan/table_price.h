@@ -20,7 +20,8 @@ struct TablePrice {
 struct StepRanges {
     std::vector<Index> low, high;  // [step][statistic]
     Index independent = 0;
-    double pairs = 0.75;  // of two statistics: the part of the pairs between these ends that occurs
+    std::vector<Index> units;  // of each statistic: tallies differ by multiples of this; none: by 1
+    double pairs = 0.75;       // of two statistics: the part of the pairs between these ends that occurs
 };
 
 TablePrice price_of_tables(const Skeleton &skeleton, const LayoutRequest &request);

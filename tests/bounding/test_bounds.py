@@ -109,7 +109,7 @@ def test_neither_fits_and_it_says_what_is_known():
     model = chain(rng, 200, 3)
     where = (tt.count(model, state=1) == 70) & (tt.count(model, state=2) == 80)
     with pytest.raises(tt.BudgetError, match="no labelling has a value above"):
-        tt.solve(model, where=where, memory_limit=1.4e5)
+        tt.solve(model, where=where, memory_limit=1.42e5)
 
 
 def test_explanation_is_an_argument():

@@ -46,7 +46,7 @@ def allowed_tallies(query: Query[Statistic]) -> native.TallySet | None:
         low.append(least if above is None else max(least, above))
         high.append(most if below is None else min(most, below))
     sizes = [max(b - a + 1, 0) for a, b in zip(low, high, strict=True)]
-    if prod(sizes) > _MOST_LISTED:
+    if max(sizes) > _MOST_LISTED or prod(sizes) > _MOST_LISTED:
         return None
     axes = [
         (np.arange(size) + first).reshape([-1 if i == number else 1 for i in range(len(sizes))])
