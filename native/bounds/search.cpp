@@ -104,11 +104,10 @@ void Search::note_bound(const Pass &pass) {
     report_({passes_.size(), bound_, outcome_.slack, outcome_.prices, any ? &found->second : nullptr});
 }
 
-// All tallies within a budget have been examined: what is better than the value has a larger regret. If the work ended
-// before all of them were decoded, the others are better by rounding at most.
+// All tallies within a budget have been examined: what is better than the value by more than rounding has a larger
+// regret.
 void Search::note_band(const Pass &pass, double budget, double slack) {
-    const double best = value_ + (spent() ? slack : 0);
-    const double bound = std::max(best, need_.ceiling(pass.most - budget + slack, pass.prices, need_.box));
+    const double bound = std::max(value_ + slack, need_.ceiling(pass.most - budget + slack, pass.prices, need_.box));
     if (!(bound < bound_)) return;
     bound_ = bound;
     outcome_.slack = std::min(std::max(outcome_.slack, slack), most_slack());

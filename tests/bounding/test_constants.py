@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.testing import check_bounds
+from tallytree.testing import check_bounds, score_tolerance
 
 STATES = 3
 
@@ -52,3 +52,33 @@ def test_constants_do_not_change_answers(shape, linked, statistics, weight):
         assert found.score == pytest.approx(full.score, abs=1e-9)
         assert found.tally == full.tally
         check_bounds(found)
+
+
+@pytest.mark.parametrize("base", [2**16, 2**29])
+@pytest.mark.parametrize("statistics", [1, 2])
+@pytest.mark.parametrize("shape", ["chain", "tree"])
+def test_constants_cost_no_digits(base, statistics, shape):
+    """Labellings with the same tally differ by little; the best one is found nevertheless."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        length, noise = 10, 1e-8 * rng.normal(size=(10, STATES))
+        model = model_of(shape, length, rng)
+        blocks = [block.with_tables(np.round(block.tables)) for block in model.blocks]
+        model = tt.Model.from_blocks(model.cardinalities, blocks)
+        model = tt.Model.from_blocks(
+            model.cardinalities,
+            [*model.blocks, *tt.Model([STATES] * length, [((v,), noise[v]) for v in range(length)]).blocks],
+        )
+        counts = base + rng.integers(0, 2, (statistics, length, STATES))
+        counted = [tt.node_statistic(one, name=f"s{p}").on(model) for p, one in enumerate(counts)]
+        labelling = rng.integers(0, STATES, length)
+        where = counted[0] == int(counted[0].tally(labelling))
+        for statistic in counted[1:]:
+            where &= statistic == int(statistic.tally(labelling))
+        best = tt.solve(model, where=where, strategy="full").score
+        close = score_tolerance(model)
+        assert tt.solve(model, where=where, strategy="bounds").score == pytest.approx(best, abs=close, rel=0)
+        (found,) = tt.solve_batch([model], where=where, strategy="bounds", threads=1)
+        assert found.score == pytest.approx(best, abs=close, rel=0)
+        relaxed = tt.relax(model, where=where)
+        assert relaxed.upper_bound >= best - close

@@ -34,6 +34,29 @@ def test_one_count_has_the_operations_and_lists_of_its_layout(name):
     assert 0.7 * plan.layout.plan_bytes < size < 1.3 * plan.layout.plan_bytes
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("count", [1, 2])
+def test_tallies_that_differ_by_multiples_are_as_many_as_others(count):
+    """Programs may differ: some more work is counted, because they lie apart."""
+    rng = np.random.default_rng(1)
+    model, some = MODELS["chain"], rng.integers(0, 3, (count, 120, 4))
+
+    def work(weight, more):
+        counted = [tt.node_statistic(weight * one + more, name=f"s{p}") for p, one in enumerate(some)]
+        plan = tt.plan(model, counted)
+        return priced(plan)[0], plan.operations
+
+    for weight, more in ((1000, 0), (10**6, 3), (2**30, -(2**29))):
+        for far, near in zip(work(weight, more), work(1, 0), strict=True):
+            assert 0.5 * near <= far <= 2 * near
+
+
+def test_few_variables_have_few_tallies():
+    model = tt.Model.chain(np.zeros((8, 2)), np.zeros((2, 2)))
+    sums = tt.Statistic([((v,), [0, 3**v * 100 + v]) for v in range(8)]).on(model)
+    assert priced(tt.plan(model, [sums]))[0] <= 8 * 2**9
+
+
 @pytest.mark.parametrize("name", ["chain", "tree"])
 def test_two_counts_have_about_the_operations_of_their_layout(name):
     model = MODELS[name]

@@ -23,7 +23,7 @@ from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
-from tallytree.model.rounding import rounding
+from tallytree.model.rounding import magnitude, rounding, rounding_bound
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
@@ -153,8 +153,22 @@ class Search:
         if len(found.scores):
             score = self._offer(found.labelling(int(found.scores.argmax())))
         if found.finished and score > -inf:
-            self.bound = score + self.rounding
+            lost = self._lost(found)
+            self.bound, self.allowance = score + lost, min(lost, _USUAL * self.rounding)
         return found.finished and self.solution is not None and self.solution.score >= score
+
+    def _lost(self, found: Found) -> float:
+        """Return what the sums of a search may lose by rounding, at the prices that its proof uses.
+
+        The least that a factor counts is not priced.
+        """
+        largest = np.abs([found.prices, *(prices for prices, *_ in found.proven)]).max(axis=0)
+        terms, reach = sum(map(len, self.model.blocks)), magnitude(self.model.blocks)
+        for one, price in zip(self.ranges, self._per_tally(largest), strict=True):
+            least, most = one.statistic.extent
+            terms += sum(map(len, one.statistic.blocks))
+            reach += price * (most - least)
+        return float(rounding_bound(terms, reach))
 
     def _per_tally(self, prices: Sequence[float]) -> tuple[float, ...]:
         """Return the prices of tallies, from those of their units."""
