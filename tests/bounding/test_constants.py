@@ -82,3 +82,20 @@ def test_constants_cost_no_digits(base, statistics, shape):
         assert found.score == pytest.approx(best, abs=close, rel=0)
         relaxed = tt.relax(model, where=where)
         assert relaxed.upper_bound >= best - close
+
+
+@pytest.mark.parametrize("strategy", ["auto", "bounds"])
+def test_prices_that_leave_no_digits_for_scores_are_not_relied_on(strategy):
+    """The largest tally alone is allowed, and others are one less, of millions."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        length = int(rng.integers(20, 60))
+        scores = 10.0 ** rng.uniform(-3, 10, (length, 3)) * rng.choice([-1, 1], (length, 3))
+        model = tt.Model.chain(scores, 10.0 ** rng.uniform(-3, 10, (3, 3)))
+        most = 2**23 + np.array([0, 0, -1])
+        counts = np.where(rng.random((length, 1)) < 0.3, most, rng.integers(0, 2**23, (length, 3)))
+        counted = tt.node_statistic(counts, name="s").on(model)
+        where = counted >= counted.extent[1]
+        best = tt.solve(model, where=where, strategy="full").score
+        found = tt.solve(model, where=where, strategy=strategy)
+        assert found.score == pytest.approx(best, abs=score_tolerance(model), rel=0)

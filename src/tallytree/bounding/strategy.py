@@ -24,6 +24,7 @@ from tallytree.bounding.question import Question, all_tallies
 from tallytree.bounding.table import BoundedTable
 from tallytree.errors import BudgetError
 from tallytree.model.model import Model
+from tallytree.model.rounding import rounding
 from tallytree.planning.options import Options
 from tallytree.planning.query import Query
 from tallytree.planning.search_price import (
@@ -33,7 +34,7 @@ from tallytree.planning.search_price import (
     SearchPrice,
     search_price,
 )
-from tallytree.running.bounds import Found, Search, Searcher, Wanted
+from tallytree.running.bounds import Found, Search, Searcher, Wanted, lost_digits
 from tallytree.running.engine import engine_of
 from tallytree.statistics.statistic import Statistic
 
@@ -41,6 +42,10 @@ _TIMES, _LEAST, _LEAST_OF_TREES = 2, 1.3e8, 1e7
 """With ``strategy="bounds"``, a search for the best value of a function may take this multiple of the cost of
 the table, and at least this much work, most of which are evaluations (for trees, these are not counted). If
 nearly all tallies have the same value, an unlimited search would examine nearly all labellings."""
+
+_LARGE, _USUAL = 1 << 10, 64
+"""How much larger than scores are sums with prices that may lose digits, and counts that may need such prices;
+and how many times the rounding of scores may be lost."""
 
 _SHORT_PASS = 1e8
 """Operations of a pass that is always made, for the bound that it gives."""
@@ -113,7 +118,7 @@ def bounded(
         return None
     room = options.plan.limit - options.plan.beside
     searcher = searcher or engine_of(query.subject).search(query, options.plan)
-    ask = _Asking(searcher, options, most_work)
+    ask = _Asking(query, searcher, options, most_work)
     asked = question.wanted(query, room, ask.searcher.ends)
     if asked is None:
         several = question.alternatives(query, ask.searcher.ends)
@@ -194,8 +199,8 @@ def _by_boxes(
 class _Asking:
     """Searches about one model or sentence, which share a limit."""
 
-    def __init__(self, searcher: Searcher, options: Options, most_work: float) -> None:
-        self.searcher, self.options, self.left = searcher, options, most_work
+    def __init__(self, query: Query[Any], searcher: Searcher, options: Options, most_work: float) -> None:
+        self.query, self.searcher, self.options, self.left = query, searcher, options, most_work
         self.all: list[Found] = []
 
     def __call__(
@@ -206,7 +211,21 @@ class _Asking:
         if found is not None:
             self.left -= found.work
             self.all.append(found)
-        return found
+        return None if found is not None and _loses_digits(self.query, found) else found
+
+
+def _loses_digits(query: Query[Any], found: Found) -> bool:
+    """Whether a search has compared labellings at prices that leave too few digits for their scores.
+
+    That takes prices far larger than the scores, for factors whose counts differ by thousands.
+    """
+    most = max((abs(most) for _, most, *_ in found.proven), default=0.0)
+    if most <= _LARGE * abs(found.value) or not isinstance(query.subject, Model):
+        return False
+    if max(s.largest_entry for s in query.carried) < _LARGE:
+        return False
+    prices = (prices for prices, *_ in found.proven)
+    return lost_digits(query.subject, query.carried, prices) > _USUAL * rounding(query.subject.blocks)
 
 
 def _by_function(

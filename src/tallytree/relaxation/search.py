@@ -23,7 +23,7 @@ from tallytree.answers.tallies import tally_type, unique_names
 from tallytree.errors import BudgetError, InfeasibleError
 from tallytree.model.blocks import evaluate
 from tallytree.model.model import Model
-from tallytree.model.rounding import magnitude, rounding, rounding_bound
+from tallytree.model.rounding import rounding
 from tallytree.planning.budget import readable_bytes
 from tallytree.planning.options import PlanOptions
 from tallytree.planning.plan import Plan
@@ -33,7 +33,7 @@ from tallytree.reductions.folding import flat
 from tallytree.relaxation.crossing import crossings
 from tallytree.relaxation.ranges import Range, coarse, folded
 from tallytree.relaxation.result import Relaxation
-from tallytree.running.bounds import Found, Stops, Wanted, bounded_score
+from tallytree.running.bounds import Found, Stops, Wanted, bounded_score, lost_digits
 from tallytree.statistics.statistic import Statistic
 
 _APART = (1e-6, 1e-3, 1e-1)  # how much less than the best prices is paid for a labelling beyond the ranges
@@ -153,22 +153,11 @@ class Search:
         if len(found.scores):
             score = self._offer(found.labelling(int(found.scores.argmax())))
         if found.finished and score > -inf:
-            lost = self._lost(found)
+            used = [found.prices, *(prices for prices, *_ in found.proven)]
+            each = [one.statistic for one in self.ranges]
+            lost = lost_digits(self.model, each, map(self._per_tally, used))
             self.bound, self.allowance = score + lost, min(lost, _USUAL * self.rounding)
         return found.finished and self.solution is not None and self.solution.score >= score
-
-    def _lost(self, found: Found) -> float:
-        """Return what the sums of a search may lose by rounding, at the prices that its proof uses.
-
-        The least that a factor counts is not priced.
-        """
-        largest = np.abs([found.prices, *(prices for prices, *_ in found.proven)]).max(axis=0)
-        terms, reach = sum(map(len, self.model.blocks)), magnitude(self.model.blocks)
-        for one, price in zip(self.ranges, self._per_tally(largest), strict=True):
-            least, most = one.statistic.extent
-            terms += sum(map(len, one.statistic.blocks))
-            reach += price * (most - least)
-        return float(rounding_bound(terms, reach))
 
     def _per_tally(self, prices: Sequence[float]) -> tuple[float, ...]:
         """Return the prices of tallies, from those of their units."""

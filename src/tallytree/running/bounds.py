@@ -6,7 +6,7 @@ The compiled code (``native/bounds/``) takes the program of a plan, the tables o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Literal, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tallytree.kernels import native
 from tallytree.model.model import Model
-from tallytree.model.rounding import lowest_score
+from tallytree.model.rounding import lowest_score, magnitude, rounding_bound
 from tallytree.planning.orders import Check, Order, drafted
 from tallytree.planning.search_price import program_for
 from tallytree.statistics.statistic import Statistic
@@ -203,3 +203,17 @@ def bounded_score(
     scores = [block.tables for block in model.blocks]
     counts = [block.tables for s in statistics for block in s.blocks]
     return native.relax_by_bounds(program, scores, counts, low, high, *stops, progress, memory_limit)
+
+
+def lost_digits(model: Model, statistics: Sequence[Statistic], prices: Iterable[Sequence[float]]) -> float:
+    """Return what sums of scores and counts may lose by rounding at any of some prices.
+
+    The least that a factor counts is not priced.
+    """
+    largest = np.abs(list(prices)).max(axis=0)
+    terms, reach = sum(map(len, model.blocks)), magnitude(model.blocks)
+    for one, price in zip(statistics, largest.tolist(), strict=True):
+        least, most = one.extent
+        terms += sum(map(len, one.blocks))
+        reach += price * (most - least)
+    return float(rounding_bound(terms, reach))
