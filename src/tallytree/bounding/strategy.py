@@ -44,7 +44,7 @@ the table, and at least this much work, most of which are evaluations (for trees
 nearly all tallies have the same value, an unlimited search would examine nearly all labellings."""
 
 _LARGE, _USUAL = 1 << 10, 64
-"""How much larger than scores are sums with prices that may lose digits, and counts that may need such prices;
+"""How much larger than scores are sums with prices that may lose digits, and counts that may need such ones;
 and how many times the rounding of scores may be lost."""
 
 _SHORT_PASS = 1e8
