@@ -88,9 +88,16 @@ void LocalTables::add_counts(Index t, LocalStep &local) {
 
 // What a step counts at least is a constant: priced with every entry, it would only cost digits.
 void LocalTables::level_counts(Index t, Index p, std::span<std::int32_t> counts) {
-    const auto [least, most] = std::ranges::minmax(counts);
-    for (std::int32_t &count : counts) count -= least;
-    facts_.constant_counts[p] += levels_[t * statistics() + p] = least;
+    std::int32_t least = counts[0], most = counts[0];
+    for (const std::int32_t count : counts) {
+        least = std::min(least, count);
+        most = std::max(most, count);
+    }
+    if (least != 0) {
+        if (levels_.empty()) levels_.assign(steps_.size() * static_cast<std::size_t>(statistics()), 0);
+        for (std::int32_t &count : counts) count -= least;
+        facts_.constant_counts[p] += levels_[t * statistics() + p] = least;
+    }
     const Index more = facts_.range.low.more();
     double &reach = p < kMostStatistics ? steps_[t].reach[p] : further_[t * more + p - kMostStatistics];
     reach = static_cast<double>(most) - least;
@@ -112,7 +119,7 @@ bool LocalTables::repeat_counts(Index t, LocalStep &local) {
     local.reach = known.reach;
     const Index more = facts_.range.low.more();
     std::copy_n(further_.begin() + other * more, more, further_.begin() + t * more);
-    for (Index p = 0; p < statistics(); p++)
+    for (Index p = 0; p < statistics() && !levels_.empty(); p++)
         facts_.constant_counts[p] += levels_[t * statistics() + p] = levels_[other * statistics() + p];
     shift_places_.emplace_back(t, place);
     return true;

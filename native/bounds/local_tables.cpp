@@ -68,7 +68,7 @@ void LocalTables::fill() {
     steps_.assign(size, {});
     facts_ = {.operations = facts_.operations};
     facts_.constant_counts = facts_.range.low = facts_.range.high = Tally(statistics());
-    levels_.assign(size * statistics(), 0);
+    levels_.clear();
     further_.assign(size * facts_.range.low.more(), 0);
     main_ = late_ = {};
     shared_ = unshared_ = 0;

@@ -158,7 +158,7 @@ class LocalTables : public Subject {
     std::vector<std::pair<Index, Index>> shift_places_;        // step, place in shifts_
     Facts facts_;
     Index shared_ = 0, unshared_ = 0;
-    std::vector<std::int32_t> levels_;  // for each step and statistic: what it counts at least
+    std::vector<std::int32_t> levels_;  // for each step and statistic: what it counts at least; none: 0
     std::vector<double> further_;       // for each step: the reach of the statistics behind the first ones
     bool fits_ = true, keyed_ = true;
     Measured main_, late_;  // often one and the same at every step
