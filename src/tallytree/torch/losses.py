@@ -140,6 +140,7 @@ class StructuredLoss(TrainingLoss):
         recipe = as_loss(loss)
         self.labels = _names_of(recipe, labels)
         self.loss = recipe.replace(truth=None)
+        self._check(self.loss)
 
     def device_bytes(
         self, emissions: Tensor, transitions: Tensor, tags: Tensor, mask: Tensor | None = None
@@ -155,6 +156,10 @@ class StructuredLoss(TrainingLoss):
         known = right_of(right, scores, backend)
         found: int = backend.functions.loss_bytes(scores, self.loss, self.labels, known, self._objective)
         return found
+
+    @staticmethod
+    def _check(loss: Loss) -> None:
+        """Raise an error for a loss that is not supported."""
 
     _function = "objective"
     _objective = "hinge"
@@ -253,17 +258,7 @@ class SummedLoss(StructuredLoss):
     """
 
     _objective: LossObjective
-
-    def __init__(
-        self,
-        loss: Loss | str,
-        *,
-        labels: Sequence[str] | None = None,
-        reduction: LossReduction = "mean",
-        batch_first: bool = True,
-    ) -> None:
-        super().__init__(loss, labels=labels, reduction=reduction, batch_first=batch_first)
-        check_summable(self.loss)
+    _check = staticmethod(check_summable)
 
     def _computed(self, functions: Any, scores: Scores, tags: Tensor) -> tuple[Tensor, Pull]:
         found: tuple[Tensor, Pull] = functions.objective(
